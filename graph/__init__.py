@@ -1,0 +1,1 @@
+"""The graph: wiring, runtime and command line."""

@@ -1,0 +1,1 @@
+"""What happens: one module per node, and the engines beside them."""

@@ -1,0 +1,107 @@
+"""The state of one thread: what callers send, what is kept, and what nodes write.
+
+Channel names are stored data: renaming one loses it in every old thread.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from langchain_core.messages import AnyMessage, BaseMessage
+from langgraph.channels import EphemeralValue, UntrackedValue
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+Phase = Literal["answer", "compact_only"]
+
+
+class Call(TypedDict, total=False):
+    """What belongs to one call; `open_call` writes it anew."""
+
+    instant: str
+    """When the call began: ISO 8601, UTC."""
+    first: str
+    """Id of the call's first new message."""
+    fixed_tokens: int
+    """Tokens of the request's fixed parts: system prompt, rules, tool schemas, recalled memory."""
+    tool_rounds: int
+    """Rounds of tool calls that have run."""
+    overflow: dict[str, Any] | None
+    """The provider's refusal that still has to be answered by `compact`: `limit`, `requested`, `text`."""
+    overflowed: bool
+    """An overflow was met in this call; a second one goes to the caller."""
+    settled: bool
+    """A compaction of this call failed, was refused or gained little: none follows but on overflow."""
+    instructions: str
+    """What the person who asked for a compaction wants kept."""
+    consolidate: bool
+    """`flush_memory` found fresh ledger entries and the gap has passed."""
+    memory_version: str
+    """Version of MEMORY.md that the call's requests carry; empty where there is none."""
+    requests: list[dict[str, Any]]
+    """Each model request of the call: `kind`, `input`, `cached`, `output` tokens, `milliseconds`."""
+
+
+class Meter(TypedDict, total=False):
+    """The running token count, so that deciding costs only the new messages."""
+
+    through: str
+    """Id of the newest message that is counted."""
+    count: int
+    """How many messages are counted."""
+    tokens: int
+    """Estimate of the counted messages."""
+    reported: int
+    """The provider's figure for the whole request through that message; 0 where none holds."""
+    fixed_tokens: int
+    """`Call.fixed_tokens` when `reported` was measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """What a caller sends."""
+
+    messages: Annotated[Sequence[AnyMessage], add_messages] = ()
+    """New messages: at least one from the user, unless only compaction is asked for."""
+    request: Annotated[dict[str, Any] | None, EphemeralValue] = None
+    """`{"compact": true, "instructions": "..."}` asks for a compaction and no answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class State(Input):
+    """What a thread keeps."""
+
+    phase: Phase = "answer"
+    """What this call is for; `open_call` writes it in every call."""
+    call: Call = field(default_factory=lambda: Call())
+    """The call's own counters."""
+    meter: Meter = field(default_factory=lambda: Meter())
+    """The running token count."""
+    flushed_through: str = ""
+    """Id of the newest message whose facts are in the ledger."""
+    archived: dict[str, Any] = field(default_factory=dict[str, Any])
+    """`through`: id of the newest message in the transcript; `count`: how many it holds."""
+    compaction: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The last compaction's receipt."""
+    recalled: Annotated[dict[str, Any], UntrackedValue] = field(default_factory=dict[str, Any])
+    """MEMORY.md as this call read it: `version`, `text`. Never in a checkpoint."""
+
+
+class Update(TypedDict, total=False):
+    """What a node may write: the channels of `State`."""
+
+    messages: Sequence[BaseMessage]
+    request: dict[str, Any] | None
+    phase: Phase
+    call: Call
+    meter: Meter
+    flushed_through: str
+    archived: dict[str, Any]
+    compaction: dict[str, Any]
+    recalled: dict[str, Any]
+
+
+class Output(TypedDict):
+    """What a call returns."""
+
+    messages: Annotated[Sequence[AnyMessage], add_messages]

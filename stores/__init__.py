@@ -1,0 +1,1 @@
+"""What outlives a process: settings, Postgres, and each user's records."""

@@ -1,0 +1,56 @@
+"""The process's settings. Only this module reads the environment."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "EVERLONG_"
+PROCESS_FIELDS = ("HOME", "DATABASE_URL", "TRUST_CONTEXT_USER", "POOL_SIZE")
+
+
+class Settings(BaseSettings):
+    """What a process needs to know before any run: where the data is."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+
+    database_url: str = Field(
+        default="",
+        validation_alias="DATABASE_URL",
+        description="Postgres to use; empty: the embedded one.",
+    )
+    home: Path | None = Field(
+        default=None, description="Folder of the embedded Postgres; none: the user's data folder."
+    )
+    pool_size: int = Field(default=20, ge=2, le=500, description="Most connections of the pool.")
+    trust_context_user: bool = Field(
+        default=True,
+        description="Accept `user_id` from the context where the server authenticated no one.",
+    )
+
+
+@cache
+def environment() -> dict[str, Any]:
+    """Defaults for the run's `Context` from `EVERLONG_...`, read once: nested by `__`.
+
+    `EVERLONG_COMPACTION__TRIGGER_MESSAGES=30` becomes `{"compaction": {"trigger_messages": "30"}}`.
+    """
+    found: dict[str, Any] = {}
+    for name, value in os.environ.items():  # noqa: TID251 - the one place
+        if not name.startswith(PREFIX) or name[len(PREFIX) :] in PROCESS_FIELDS:
+            continue
+        *sections, leaf = name[len(PREFIX) :].lower().split("__")
+        place = found
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[leaf] = value
+    return found
+
+
+@cache
+def settings() -> Settings:
+    """Return the process's settings, read once."""
+    return Settings()
