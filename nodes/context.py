@@ -1,11 +1,11 @@
 """The configuration of one run, and who it is for."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Protocol, Self, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.runtime import Runtime
+from langgraph.runtime import ServerInfo
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -300,7 +300,19 @@ def _below(defaults: Mapping[str, Any], values: Any) -> Any:
     return merged
 
 
-def context_of(runtime: Runtime[Context]) -> Context:
+class HasContext(Protocol):
+    """A node's `Runtime` or a tool's `ToolRuntime`."""
+
+    @property
+    def context(self) -> Any:
+        """The run's context, as the caller gave it."""
+
+    @property
+    def server_info(self) -> ServerInfo | None:
+        """Who a server authenticated."""
+
+
+def context_of(runtime: HasContext) -> Context:
     """Return the run's context, in whatever form a caller or a parent graph gave it.
 
     A mapping or another object gives the fields that are ours; nothing given leaves the defaults.
@@ -323,7 +335,7 @@ def context_of(runtime: Runtime[Context]) -> Context:
         raise InvalidInputError(str(error)) from error
 
 
-def user_of(runtime: Runtime[Context]) -> str:
+def user_of(runtime: HasContext) -> str:
     """Return whose call it is: who the server authenticated, else the context's `user_id`.
 
     Raises:

@@ -71,14 +71,18 @@ class Input:
 class State(Input):
     """What a thread keeps."""
 
+    owner: str = ""
+    """Whose thread it is; written once."""
     phase: Phase = "answer"
     """What this call is for; `open_call` writes it in every call."""
-    call: Call = field(default_factory=lambda: Call())
+    call: Call = field(default_factory=Call)
     """The call's own counters."""
-    meter: Meter = field(default_factory=lambda: Meter())
+    meter: Meter = field(default_factory=Meter)
     """The running token count."""
     flushed_through: str = ""
     """Id of the newest message whose facts are in the ledger."""
+    unflushed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    """Transcript entries that left the history before a flush could read them: `first`, `count`."""
     archived: dict[str, Any] = field(default_factory=dict[str, Any])
     """`through`: id of the newest message in the transcript; `count`: how many it holds."""
     compaction: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -92,10 +96,12 @@ class Update(TypedDict, total=False):
 
     messages: Sequence[BaseMessage]
     request: dict[str, Any] | None
+    owner: str
     phase: Phase
     call: Call
     meter: Meter
     flushed_through: str
+    unflushed: list[dict[str, Any]]
     archived: dict[str, Any]
     compaction: dict[str, Any]
     recalled: dict[str, Any]

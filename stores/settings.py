@@ -25,6 +25,11 @@ class Settings(BaseSettings):
     home: Path | None = Field(
         default=None, description="Folder of the embedded Postgres; none: the user's data folder."
     )
+    xdg_data_home: str = Field(
+        default="",
+        validation_alias="XDG_DATA_HOME",
+        description="Where the user's programs keep data; empty: ~/.local/share.",
+    )
     pool_size: int = Field(default=20, ge=2, le=500, description="Most connections of the pool.")
     trust_context_user: bool = Field(
         default=True,

@@ -1,0 +1,80 @@
+"""The agent graph.
+
+START ─▶ open_call ─▶ evict? ─▶ compact? ─▶ reason ─▶ flush_memory? ─▶ consolidate? ─▶ END
+                        ▲          ▲          │ │
+                        │          └──────────┘ │   the provider said: too long (once in a call)
+                        └─────── tools ◀────────┘   the model calls tools
+
+  ?             entered only when its question says yes; else passed by, at no cost
+  evict         has_oversized        a tool result is over its limit
+  compact       needs_compaction     a message or token threshold is reached, the provider
+                                     refused, or a person asked
+  flush_memory  has_records_to_keep  there is a transcript or a memory to write to
+  consolidate   call["consolidate"]  fresh ledger entries, and the gap has passed
+  compact ─▶ END when the run asked for nothing but compaction; else ─▶ reason
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langgraph.graph import END, START, StateGraph
+
+from everlong.graph.routes import (
+    after_compact,
+    after_evict,
+    after_flush,
+    after_reason,
+    before_reasoning,
+)
+from everlong.nodes.compact import compact
+from everlong.nodes.consolidate import consolidate
+from everlong.nodes.context import Context
+from everlong.nodes.evict import evict
+from everlong.nodes.flush_memory import flush_memory
+from everlong.nodes.open_call import open_call
+from everlong.nodes.reason import reason
+from everlong.nodes.state import Input, Output, State
+from everlong.nodes.toolbox import Toolbox
+from everlong.nodes.tools import tools as run_tools
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """Tell the time; the only place that does."""
+    return datetime.now(UTC)  # noqa: TID251 - the one place
+
+
+def build(
+    *, tools: Sequence[BaseTool | Callable[..., Any]] = (), clock: Clock = utc_now
+) -> StateGraph[State, Context, Input, Output]:
+    """Return the uncompiled graph, so that the caller chooses checkpointer and store.
+
+    Raises:
+        ValueError: two tools have one name.
+    """
+    box = Toolbox(tools)
+    return (
+        StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
+        .add_node("open_call", partial(open_call, toolbox=box, clock=clock))
+        .add_node("evict", evict)
+        .add_node("compact", partial(compact, toolbox=box))
+        .add_node("reason", partial(reason, toolbox=box))
+        .add_node("tools", partial(run_tools, toolbox=box))
+        .add_node("flush_memory", flush_memory)
+        .add_node("consolidate", consolidate)
+        .add_edge(START, "open_call")
+        .add_conditional_edges("open_call", before_reasoning)
+        .add_conditional_edges("evict", after_evict)
+        .add_conditional_edges("compact", after_compact)
+        .add_conditional_edges("reason", after_reason)
+        .add_conditional_edges("tools", before_reasoning)
+        .add_conditional_edges("flush_memory", after_flush)
+        .add_edge("consolidate", END)
+    )
+
+
+graph = build().compile(name="everlong")

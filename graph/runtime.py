@@ -1,0 +1,188 @@
+"""Run the graph on Postgres in a process of your own."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Command
+from pydantic import ValidationError
+
+from everlong.graph.agent import Clock, build, utc_now
+from everlong.nodes.context import Context
+from everlong.nodes.errors import InvalidInputError, MissingUserError
+from everlong.nodes.state import Input, Output, State
+from everlong.stores.embedded import EmbeddedPostgres, default_home
+from everlong.stores.postgres import Stores, open_stores
+from everlong.stores.settings import settings
+from everlong.stores.text import clean_text
+
+Compiled = CompiledStateGraph[State, Context, Input, Output]
+Given = Context | Mapping[str, Any] | None
+DURABILITY = "sync"
+"""A killed process repeats no finished tool: each step is in the database before the next begins."""
+
+
+class Agent:
+    """The compiled graph, with one run of a thread at a time and nothing that bad input can change.
+
+    Everything that is not here (`aget_state_history`, `get_graph`, ...) is the compiled graph's own.
+    """
+
+    def __init__(self, graph: Compiled, stores: Stores) -> None:
+        self.graph = graph
+        self.store: BaseStore = stores.store
+        """The store with every user's records."""
+        self._locks = stores.locks
+        self._saver = stores.saver
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
+
+    async def ainvoke(
+        self,
+        input: Mapping[str, Any] | Command[Any] | None,  # noqa: A002 - the graph's own name
+        config: RunnableConfig,
+        *,
+        context: Given = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """Run a call and return the state's messages; like the compiled graph's `ainvoke`.
+
+        Raises:
+            InvalidInputError: no user, another user's thread, a setting out of range, no thread id.
+        """
+        async with self._turn(config, context) as checked:
+            return await self.graph.ainvoke(
+                cast("Any", input), config, context=checked, **_durable(options)
+            )
+
+    async def astream(
+        self,
+        input: Mapping[str, Any] | Command[Any] | None,  # noqa: A002 - the graph's own name
+        config: RunnableConfig,
+        *,
+        context: Given = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Run a call and stream it; like the compiled graph's `astream`.
+
+        Raises:
+            InvalidInputError: as `ainvoke`.
+        """
+        async with self._turn(config, context) as checked:
+            async for part in self.graph.astream(
+                cast("Any", input), config, context=checked, **_durable(options)
+            ):
+                yield part
+
+    async def astream_events(
+        self,
+        input: Mapping[str, Any] | Command[Any] | None,  # noqa: A002 - the graph's own name
+        config: RunnableConfig,
+        *,
+        context: Given = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Run a call and stream its events; like the compiled graph's `astream_events`.
+
+        Raises:
+            InvalidInputError: as `ainvoke`.
+        """
+        options = {"version": "v2"} | _durable(options)
+        async with self._turn(config, context) as checked:
+            async for event in self.graph.astream_events(
+                cast("Any", input), config, context=checked, **options
+            ):
+                yield event
+
+    async def aupdate_state(
+        self, config: RunnableConfig, values: Any, **options: Any
+    ) -> RunnableConfig:
+        """Edit the state, when no run holds the thread."""
+        async with self._locks.hold(_thread_id(config)):
+            return await self.graph.aupdate_state(config, values, **options)
+
+    @asynccontextmanager
+    async def _turn(self, config: RunnableConfig, context: Given) -> AsyncIterator[Context]:
+        """Check before anything is written, and wait for the thread's turn."""
+        checked = _checked(context)
+        thread_id = _thread_id(config)
+        async with self._locks.hold(thread_id):
+            if await self._saver.owner_of(thread_id) not in ("", checked.user_id):
+                msg = (
+                    f"`thread_id`: {thread_id!r} is not a thread of {checked.user_id!r}. "
+                    "Use an id of your own; a new id begins a new thread."
+                )
+                raise InvalidInputError(msg)
+            yield checked
+
+
+def _durable(options: dict[str, Any]) -> dict[str, Any]:
+    return {"durability": DURABILITY} | options
+
+
+def _checked(context: Given) -> Context:
+    try:
+        checked = context if isinstance(context, Context) else Context(**(context or {}))
+    except ValidationError as error:
+        raise InvalidInputError(str(error)) from error
+    if checked.user_id is None or not checked.user_id.strip():
+        msg = (
+            f"`user_id`: expected who the conversation belongs to; got {checked.user_id!r}. "
+            "Pass `context=Context(user_id=...)`."
+        )
+        raise MissingUserError(msg)
+    return checked
+
+
+def _thread_id(config: RunnableConfig) -> str:
+    thread_id = config.get("configurable", {}).get("thread_id")
+    if thread_id is None or not str(thread_id) or str(thread_id) != clean_text(str(thread_id)):
+        msg = (
+            f"`thread_id`: expected text without NUL and lone surrogates; got {thread_id!r}. "
+            "Pass `{'configurable': {'thread_id': '...'}}`."
+        )
+        raise InvalidInputError(msg)
+    return str(thread_id)
+
+
+@asynccontextmanager
+async def open_agent(
+    *,
+    tools: Sequence[BaseTool | Callable[..., Any]] = (),
+    dsn: str | None = None,
+    clock: Clock = utc_now,
+) -> AsyncIterator[Agent]:
+    """Open the agent on Postgres: `dsn`, else `DATABASE_URL`, else the embedded server.
+
+    Raises:
+        DatabaseUnavailableError: Postgres cannot be reached.
+        EmbeddedPostgresError: the embedded server cannot be started.
+    """
+    async with _database(dsn) as found, open_stores(
+        found, pool_size=settings().pool_size
+    ) as stores:
+        graph = build(tools=tools, clock=clock).compile(
+            checkpointer=stores.saver, store=stores.store, name="everlong"
+        )
+        yield Agent(graph, stores)
+
+
+@asynccontextmanager
+async def _database(dsn: str | None) -> AsyncIterator[str]:
+    """Yield where the data is; an embedded server is held meanwhile."""
+    given = dsn or settings().database_url
+    if given:
+        yield given
+        return
+    server = EmbeddedPostgres(default_home())
+    await asyncio.to_thread(server.start)
+    try:
+        yield await asyncio.to_thread(server.dsn)
+    finally:
+        await asyncio.to_thread(server.release)

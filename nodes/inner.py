@@ -1,0 +1,55 @@
+"""Model calls of our own (summary, flush, consolidation), which the user's stream never shows."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.language_models import BaseChatModel
+
+from everlong.nodes.usage import usage_of
+
+QUIET: Any = {"callbacks": [], "tags": ["nostream"]}
+"""`nostream` hides a call from the message stream; no callbacks, from the event stream too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InnerAnswer:
+    """What a model answered, and what it cost."""
+
+    message: AIMessage
+    record: dict[str, Any]
+    """`kind`, `input`, `cached`, `output` tokens, `milliseconds`."""
+
+    @property
+    def text(self) -> str:
+        """The answer's text, without thinking or other blocks."""
+        return self.message.text.strip()
+
+
+async def ask(
+    model: BaseChatModel, messages: Sequence[BaseMessage], *, kind: str, seconds: float
+) -> InnerAnswer:
+    """Ask without tools and out of the user's sight.
+
+    Raises:
+        TimeoutError: no answer within `seconds`.
+    """
+    began = time.perf_counter()
+    async with asyncio.timeout(seconds):
+        message = await model.ainvoke(list(messages), config=QUIET)
+    return InnerAnswer(message=message, record=record_of(kind, message, began))
+
+
+def record_of(kind: str, message: AIMessage, began: float) -> dict[str, Any]:
+    """Return what a request cost; `began` is a reading of `time.perf_counter`."""
+    usage = usage_of(message)
+    return {
+        "kind": kind,
+        "input": usage.input if usage else 0,
+        "cached": usage.cached if usage else 0,
+        "output": usage.output if usage else 0,
+        "milliseconds": round((time.perf_counter() - began) * 1_000),
+    }

@@ -1,0 +1,124 @@
+"""Node `open_call`: what has to be right before a call's first request."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.runtime import Runtime
+
+from everlong.nodes.budget import warn_of_frequent_compaction
+from everlong.nodes.context import Context
+from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.meter import uncounted
+from everlong.nodes.recall import recall
+from everlong.nodes.repair import repair
+from everlong.nodes.request import fixed_tokens
+from everlong.nodes.run import Run, run_of
+from everlong.nodes.state import Call, State, Update
+from everlong.nodes.toolbox import Toolbox
+from everlong.nodes.transcript import call_ids
+from everlong.stores import finished_calls
+from everlong.stores.text import clean
+
+log = logging.getLogger("everlong.call")
+
+
+async def open_call(
+    state: State, runtime: Runtime[Context], *, toolbox: Toolbox, clock: Callable[[], datetime]
+) -> Update:
+    """Check the input, repair the history, recall MEMORY.md and reset the call's counters.
+
+    Reads `messages`, `request`, `owner`. Writes `messages` (only what had to be repaired), `phase`,
+    `call`, `recalled`, `owner`.
+
+    Raises:
+        InvalidInputError: no user, another user's thread, or nothing to answer.
+    """
+    run = run_of(state, runtime)
+    wish = state.request or {}
+    phase = "compact_only" if wish.get("compact") else "answer"
+    if state.owner not in ("", run.user_id):
+        msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
+        raise InvalidInputError(msg)
+    mended = await _mended(run, state.messages)
+    messages = state.messages if mended is None else mended
+    if phase == "answer":
+        _refuse_nothing_to_answer(messages)
+    warn_of_frequent_compaction(run.context.compaction)
+    recalled = await recall(run)
+    call = Call(
+        instant=clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        first=_first_new(state),
+        fixed_tokens=fixed_tokens(run.context, recalled, tools_tokens=toolbox.tokens(run.context)),
+        tool_rounds=0,
+        memory_version=str(recalled.get("version", "")),
+        requests=[],
+    )
+    if wish.get("instructions"):
+        call["instructions"] = str(clean(wish["instructions"]))
+    update = Update(phase=phase, call=call, recalled=recalled)
+    if not state.owner:
+        update["owner"] = run.user_id
+    if mended is not None:
+        update["messages"] = [RemoveMessage(REMOVE_ALL_MESSAGES), *mended]
+    return update
+
+
+def _first_new(state: State) -> str:
+    new = uncounted(state.messages, state.meter) or state.messages[-1:]
+    return str(new[0].id) if new else ""
+
+
+async def _mended(run: Run, messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
+    """Return the history as it has to be, or None when it is so already."""
+    storable = [_storable(message) for message in messages if not _is_blank(message)]
+    changed = len(storable) < len(messages) or any(
+        a is not b for a, b in zip(storable, messages, strict=True)
+    )
+    asked = bool(storable) and isinstance(storable[-1], HumanMessage)
+    finished = await _finished(run, storable) if asked else {}
+    mending = repair(storable, finished=finished, close_open=asked)
+    if mending is None:
+        return storable if changed else None
+    for note in mending.notes:
+        log.warning("Repaired the history of thread %s: %s", run.thread_id, note)
+    return mending.messages
+
+
+def _is_blank(message: BaseMessage) -> bool:
+    """Tell a user message with neither text nor blocks; no provider takes one."""
+    blank = isinstance(message.content, str) and not message.content.strip()
+    return isinstance(message, HumanMessage) and (blank or not message.content)
+
+
+def _storable(message: BaseMessage) -> BaseMessage:
+    """Return the message without characters that no store holds (NUL, lone surrogates)."""
+    fields = {"content": message.content, "name": message.name}
+    if isinstance(message, AIMessage):
+        fields["tool_calls"] = message.tool_calls
+    cleaned = {name: clean(value) for name, value in fields.items()}
+    if all(cleaned[name] is value for name, value in fields.items()):
+        return message
+    return message.model_copy(update=cleaned)
+
+
+async def _finished(run: Run, messages: Sequence[BaseMessage]) -> Mapping[str, ToolMessage]:
+    """Return results that were kept while the last batch of calls waited for a person."""
+    last = next((m for m in reversed(messages) if isinstance(m, AIMessage)), None)
+    answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
+    if run.store is None or last is None or set(call_ids(last)) <= answered:
+        return {}
+    return await finished_calls.find(run.store, run.user_id, run.thread_id, str(last.id))
+
+
+def _refuse_nothing_to_answer(messages: Sequence[BaseMessage]) -> None:
+    spoken = [message for message in messages if message.type != "system"]
+    if not spoken or (isinstance(spoken[-1], AIMessage) and not call_ids(spoken[-1])):
+        msg = (
+            "`messages`: expected at least one user message with text or other content; got "
+            "nothing to answer. Send `{'messages': [{'role': 'user', 'content': '...'}]}`, or "
+            "`{'request': {'compact': True}}` for a compaction alone."
+        )
+        raise InvalidInputError(msg)

@@ -1,0 +1,88 @@
+"""Node `reason`: ask the model for the next message."""
+
+import time
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from everlong.nodes.context import Context
+from everlong.nodes.inner import record_of
+from everlong.nodes.meter import after_answer, counted
+from everlong.nodes.models import chat_model
+from everlong.nodes.overflow import overflow_in
+from everlong.nodes.recall import recall
+from everlong.nodes.repair import name_calls
+from everlong.nodes.request import request_messages
+from everlong.nodes.run import Run, run_of
+from everlong.nodes.state import Call, State, Update
+from everlong.nodes.toolbox import Toolbox
+from everlong.nodes.usage import usage_of
+
+
+async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -> Update:
+    """Ask the model; a request that is too long is noted for `compact`, once in a call.
+
+    Reads `messages`, `call`, `recalled`, `meter`. Writes `messages`, `call`, `meter`, and `recalled`
+    after a restart.
+
+    Raises:
+        Exception: the provider's own, where it is no overflow or the second one of the call.
+    """
+    run = run_of(state, runtime)
+    recalled = await _recalled(run, state)
+    last_round = state.call.get("tool_rounds", 0) > run.context.max_tool_rounds
+    names = () if last_round else toolbox.offered(run.context)
+    model = toolbox.bind(chat_model(run.context.model), names)
+    began = time.perf_counter()
+    try:
+        answer = await model.ainvoke(request_messages(run.context, recalled, state.messages))
+    except Exception as error:
+        found = overflow_in(error)
+        may_retry = run.context.compaction.overflow_retry and not state.call.get("overflowed")
+        if found is None or not may_retry:
+            raise
+        overflow = {"limit": found.limit, "requested": found.requested}
+        return Update(call=cast("Call", state.call | {"overflow": overflow, "overflowed": True}))
+    return _update(state, answer, began, recalled=recalled, last_round=last_round)
+
+
+async def _recalled(run: Run, state: State) -> dict[str, Any]:
+    """Return what the call recalled; read again where a restart lost it."""
+    if state.recalled or not state.call.get("memory_version"):
+        return state.recalled
+    return await recall(run)
+
+
+def _update(
+    state: State,
+    answer: AIMessage,
+    began: float,
+    *,
+    recalled: dict[str, Any],
+    last_round: bool,
+) -> Update:
+    if last_round and (answer.tool_calls or answer.invalid_tool_calls):
+        answer = AIMessage(
+            answer.text or "I have used all the tool rounds of this call without coming to an end.",
+            id=answer.id,
+            usage_metadata=answer.usage_metadata,
+            response_metadata=answer.response_metadata,
+        )
+    answer = name_calls(answer)
+    usage = usage_of(answer)
+    record = record_of("answer", answer, began)
+    requests = [*state.call.get("requests", []), record]
+    update = Update(
+        messages=[answer],
+        call=cast("Call", state.call | {"requests": requests}),
+        meter=after_answer(
+            counted(state.messages, state.meter),
+            answer,
+            input_tokens=usage.input if usage else 0,
+            fixed_tokens=state.call.get("fixed_tokens", 0),
+        ),
+    )
+    if recalled is not state.recalled:
+        update["recalled"] = recalled
+    return update

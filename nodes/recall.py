@@ -1,0 +1,31 @@
+"""Read MEMORY.md for a call's requests (R46)."""
+
+import logging
+from typing import Any
+
+from everlong.nodes.run import Run
+from everlong.stores import ledger, memory
+
+log = logging.getLogger("everlong.memory")
+
+
+async def recall(run: Run) -> dict[str, Any]:
+    """Return `version`, `text` and `consolidated_at` of MEMORY.md as a reader sees it; empty without.
+
+    A store that fails costs the recollection, not the call.
+    """
+    store = run.memory
+    if store is None:
+        return {}
+    try:
+        document = await memory.read(store, run.user_id)
+        saved = await ledger.saved_and_fresh(store, run.user_id)
+    except Exception:
+        log.exception("MEMORY.md cannot be read; this call goes on without it")
+        return {}
+    text = memory.visible_text(document, saved)
+    return {
+        "version": document.version if document else ("saved" if text else ""),
+        "text": text,
+        "consolidated_at": document.consolidated_at if document else "",
+    }

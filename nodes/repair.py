@@ -1,0 +1,252 @@
+"""Repair of broken histories, so that a thread is never refused for ever.
+
+After it each result stands directly after its call, each call has one result, and nothing is empty.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, cast
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+
+from everlong.nodes.transcript import call_ids, calls_tools, conversation
+
+NO_OUTPUT = "(no output)"
+NO_RESULT = "No result was recorded for this call."
+NOT_ANSWERED = "not answered by the user"
+NOT_JSON = "The arguments of this call were not valid JSON; the tool did not run."
+NO_SUCH_TOOL = "There is no tool of this name; the call did not run."
+
+_CARRIED = frozenset({"audio", "refusal", "function_call"})
+"""What OpenAI's older format says beside the content."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A history in order, and what was done to it."""
+
+    messages: list[BaseMessage]
+    notes: list[str]
+    """One line for each change."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One repair: what it may use, and what it has noted."""
+
+    messages: Sequence[BaseMessage]
+    finished: Mapping[str, ToolMessage] = field(default_factory=dict[str, ToolMessage])
+    close_open: bool = False
+    known_names: Collection[str] | None = None
+    notes: list[str] = field(default_factory=list[str])
+
+
+def repair(
+    messages: Sequence[BaseMessage],
+    *,
+    close_open: bool,
+    finished: Mapping[str, ToolMessage] | None = None,
+    known_names: Collection[str] | None = None,
+) -> Repair | None:
+    """Return `messages` in order, or None where nothing is wrong.
+
+    `close_open`: a new user message came, so calls of the newest batch that have no result are
+    closed, with their real result where `finished` holds it by call id; else they are left to
+    run. `known_names`: the tools that exist. Repairing again changes nothing.
+    """
+    work = _Work(messages, finished or {}, close_open, known_names)
+    work = replace(work, messages=_tidied(work))
+    repaired = _arranged(work, _answers(work))
+    return Repair(repaired, work.notes) if work.notes else None
+
+
+def for_request(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return what is sent of `messages` besides the system's: nothing empty, no broken call.
+
+    A call whose arguments are no JSON is sent with their text in an object: some servers refuse
+    the whole request otherwise, and the thread with it.
+    """
+    return [
+        _readable(_tidy(message)) for message in conversation(messages) if not _is_void(message)
+    ]
+
+
+def system_text(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the texts of the system messages, which join the one that leads a request."""
+    texts = [str(message.text) for message in messages if isinstance(message, SystemMessage)]
+    return [text for text in texts if text.strip()]
+
+
+def name_calls(message: AIMessage) -> AIMessage:
+    """Return `message` with a call id wherever one lacks or comes twice, the same each time."""
+    taken = set[str]()
+
+    def named(call: Mapping[str, Any]) -> dict[str, Any]:
+        own = call["id"]
+        if not own or own in taken:
+            own = _made_id("call", message.id, len(taken), call["name"])
+        taken.add(own)
+        return {**call, "id": own}
+
+    calls = {
+        "tool_calls": [named(call) for call in message.tool_calls],
+        "invalid_tool_calls": [named(call) for call in message.invalid_tool_calls],
+    }
+    before = {name: getattr(message, name) for name in calls}
+    return message if calls == before else message.model_copy(update=calls)
+
+
+def error_result(message: AIMessage, call_id: str, text: str) -> ToolMessage:
+    """Return the error that stands as the result of one call of `message`, the same each time."""
+    calls = [*message.tool_calls, *message.invalid_tool_calls]
+    name = next((call["name"] for call in calls if call["id"] == call_id), None)
+    made = _made_id("result", message.id, call_id)
+    return ToolMessage(text, tool_call_id=call_id, name=name, id=made, status="error")
+
+
+def _made_id(kind: str, *parts: Any) -> str:
+    return f"{kind}_{blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"
+
+
+def _tidied(work: _Work) -> list[BaseMessage]:
+    """Return the messages, each in order by itself, without the empty ones."""
+    users = [message for message in work.messages if isinstance(message, HumanMessage)]
+    tidied: list[BaseMessage] = []
+    for message in work.messages:
+        # The newest user message is its sender's own affair, even when it is empty.
+        is_old = isinstance(message, HumanMessage) and message is not users[-1]
+        if _is_void(message) or (is_old and not _solid(message.content)):
+            work.notes.append(f"removed message {message.id}, which is empty")
+            continue
+        tidied.append(_tidy(message))
+        if tidied[-1] is not message:
+            work.notes.append(f"removed or filled empty text in message {message.id}")
+        if isinstance(message, AIMessage) and name_calls(message) is not message:
+            tidied[-1] = name_calls(cast("AIMessage", tidied[-1]))
+            work.notes.append(f"gave the calls of message {message.id} ids of their own")
+    return tidied
+
+
+def _tidy(message: BaseMessage) -> BaseMessage:
+    """Return `message` without empty text; an empty result says that there is no output."""
+    solid = _solid(message.content)
+    if isinstance(message, ToolMessage):
+        solid = solid or NO_OUTPUT
+    elif isinstance(message, AIMessage):
+        solid = solid or ""
+    same = solid == message.content or not (solid or isinstance(message, AIMessage))
+    return message if same else message.model_copy(update={"content": solid})
+
+
+def _is_void(message: BaseMessage) -> bool:
+    """Return whether an assistant message holds nothing: no text, thought, image or call."""
+    if not isinstance(message, AIMessage) or calls_tools(message):
+        return False
+    return not (_solid(message.content) or _CARRIED & set(message.additional_kwargs))
+
+
+def _solid(content: str | list[Any]) -> str | list[Any]:
+    """Return `content` without blank texts."""
+    if isinstance(content, str):
+        return content if content.strip() else ""
+    return [block for block in content if not _is_blank(block)]
+
+
+def _is_blank(block: Any) -> bool:
+    if isinstance(block, dict):
+        fields = cast("dict[str, Any]", block)
+        block = fields.get("text") if fields.get("type") == "text" else fields
+    return block is None or (isinstance(block, str) and not block.strip())
+
+
+def _answers(work: _Work) -> dict[int, dict[str, int]]:
+    """Return by assistant message which result answers which call, all as indices.
+
+    A result answers the nearest earlier call of its id that has none yet; the others are removed.
+    """
+    answers: dict[int, dict[str, int]] = {}
+    waiting: dict[str, list[int]] = {}
+    for index, message in enumerate(work.messages):
+        for call_id in call_ids(message):
+            waiting.setdefault(call_id, []).append(index)
+        if isinstance(message, ToolMessage):
+            callers = waiting.get(message.tool_call_id)
+            if callers:
+                answers.setdefault(callers.pop(), {})[message.tool_call_id] = index
+            else:
+                why = "has no call" if callers is None else "is a duplicate"
+                work.notes.append(f"removed result {message.id}, which {why}")
+    return answers
+
+
+def _arranged(work: _Work, answers: Mapping[int, Mapping[str, int]]) -> list[BaseMessage]:
+    """Return the messages with the results directly after their calls, in the calls' order."""
+    arranged: list[BaseMessage] = []
+    order: list[int] = []
+    for index, message in enumerate(work.messages):
+        if isinstance(message, ToolMessage):
+            continue
+        order.append(index)
+        arranged.append(message)
+        for call_id in call_ids(message):
+            answer = answers.get(index, {}).get(call_id)
+            if answer is not None:
+                order.append(answer)
+                arranged.append(work.messages[answer])
+            elif closing := _closing(work, index, call_id):
+                arranged.append(closing)
+    for found, wanted in zip(sorted(order), order, strict=True):
+        if found != wanted and isinstance(work.messages[wanted], ToolMessage):
+            work.notes.append(f"moved result {work.messages[wanted].id} to its call")
+    return arranged
+
+
+def _closing(work: _Work, index: int, call_id: str) -> ToolMessage | None:
+    """Return what closes a call without result, or None where it is still to run."""
+    message = cast("AIMessage", work.messages[index])
+    later = work.messages[index + 1 :]
+    is_newest = not any(isinstance(each, AIMessage) for each in later)
+    if (
+        is_newest
+        and not work.close_open
+        and not any(isinstance(each, HumanMessage) for each in later)
+    ):
+        return None
+    work.notes.append(f"closed call {call_id} of message {message.id}")
+    if is_newest and (result := work.finished.get(call_id)):
+        made = _made_id("result", message.id, call_id)
+        return cast("ToolMessage", _tidy(result.model_copy(update={"id": result.id or made})))
+    return error_result(message, call_id, _why(work, message, call_id, is_newest=is_newest))
+
+
+def _why(work: _Work, message: AIMessage, call_id: str, *, is_newest: bool) -> str:
+    if call_id in {call["id"] for call in message.invalid_tool_calls}:
+        return NOT_JSON
+    name = next(call["name"] for call in message.tool_calls if call["id"] == call_id)
+    if work.known_names is not None and name not in work.known_names:
+        return NO_SUCH_TOOL
+    return NOT_ANSWERED if is_newest else NO_RESULT
+
+
+def _readable(message: BaseMessage) -> BaseMessage:
+    """Return `message` with its broken calls as calls that any server can read."""
+    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
+        return message
+    mended = [
+        {
+            "type": "tool_call",
+            "id": call["id"],
+            "name": call["name"] or "unknown",
+            "args": {"unreadable": call["args"]},
+        }
+        for call in message.invalid_tool_calls
+    ]
+    calls = [*message.tool_calls, *mended]
+    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})

@@ -1,0 +1,123 @@
+"""The one state update that replaces history, and the receipt that says what was done (R15)."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, cast
+
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from everlong.nodes.archive import after
+from everlong.nodes.facts import Flushed
+from everlong.nodes.meter import recounted
+from everlong.nodes.plan import Plan
+from everlong.nodes.state import Call, State, Update
+from everlong.nodes.summarise import Summarised
+from everlong.nodes.tokens import estimate_message
+from everlong.nodes.transcript import is_summary
+
+
+def replacement(
+    state: State,
+    plan: Plan,
+    summary: Summarised,
+    flushed: Flushed,
+    *,
+    archived: dict[str, Any],
+) -> Update:
+    """Return the update: summary, pinned, open question, tail, with all watermarks."""
+    split = plan.split
+    framed = [summary.message] if summary.message is not None else []
+    kept = [*split.system, *framed, *split.pinned, *split.question, *split.tail]
+    meter = recounted(kept)
+    little = plan.total_tokens - meter["tokens"] < plan.min_gain * plan.total_tokens
+    receipt = receipt_of(state, plan, outcome="done", reason=summary.refused, settled=little) | {
+        "by": summary.by,
+        "messages_after": len(kept) - len(split.system),
+        "tokens_after": meter["tokens"],
+        "request_after": meter["tokens"] + plan.fixed_tokens,
+        "summary_tokens": estimate_message(framed[0]) if framed else 0,
+        "carried_over": summary.carried,
+        "invented": summary.invented[:20],
+    }
+    call = cast("Call", state.call | {"overflow": None, "settled": little})
+    update = Update(
+        messages=[RemoveMessage(REMOVE_ALL_MESSAGES), *kept],
+        meter=meter,
+        call=with_requests(call, [*flushed.requests, *summary.requests]),
+        compaction=receipt,
+        archived=archived,
+        flushed_through=_watermark(state, plan, framed),
+    )
+    if flushed.failed and (lost := _lost(state, plan, archived)):
+        update["unflushed"] = [*state.unflushed, lost]
+    return update
+
+
+def untouched(
+    state: State, *, outcome: str, reason: str, plan: Plan | None = None, settled: bool = True
+) -> Update:
+    """Return the update of an attempt that leaves the history: the receipt, and no second try."""
+    call = cast("Call", state.call | {"settled": settled, "overflow": None})
+    receipt = receipt_of(state, plan, outcome=outcome, reason=reason, settled=settled)
+    return Update(call=call, compaction=receipt)
+
+
+def receipt_of(
+    state: State, plan: Plan | None, *, outcome: str, reason: str, settled: bool
+) -> dict[str, Any]:
+    """Return the record of an attempt: what triggered it, where it cut and why, what came out."""
+    receipt: dict[str, Any] = {
+        "at": state.call.get("instant", ""),
+        "outcome": outcome,
+        "reason": reason,
+        "settled": settled,
+        "messages_after": sum(message.type != "system" for message in state.messages),
+        "request_after": state.meter.get("tokens", 0) + state.call.get("fixed_tokens", 0),
+    }
+    if plan is None:
+        return receipt
+    named = [str(message.id) for message in plan.split.replaced]
+    return receipt | {
+        "id": hashlib.sha256("\n".join(named).encode()).hexdigest()[:16],
+        "trigger": plan.trigger,
+        "plain_cut": plan.split.cut.plain,
+        "safe_cut": plan.split.cut.safe,
+        "cut_reason": plan.split.cut.reason,
+        "replaced": len(named),
+        "messages_before": plan.total_messages,
+        "tokens_before": plan.total_tokens,
+        "request_before": plan.request_tokens,
+        "messages_after": plan.total_messages,
+        "request_after": plan.request_tokens,
+    }
+
+
+def with_requests(call: Call, requests: Sequence[dict[str, Any]]) -> Call:
+    """Return the call with what inner requests cost."""
+    return cast("Call", call | {"requests": [*call.get("requests", []), *requests]})
+
+
+def not_flushed(state: State, plan: Plan) -> list[BaseMessage]:
+    """Return the messages that leave the history and that no flush has read."""
+    new = after(state.messages, state.flushed_through)
+    ids = {message.id for message in plan.split.replaced}
+    return [message for message in (new or []) if message.id in ids and not is_summary(message)]
+
+
+def _watermark(state: State, plan: Plan, framed: Sequence[BaseMessage]) -> str:
+    """Keep the flush's watermark among the messages: the summary stands for all it replaced."""
+    if any(message.id == state.flushed_through for message in plan.split.tail):
+        return state.flushed_through
+    return str(framed[0].id) if framed else ""
+
+
+def _lost(state: State, plan: Plan, archived: dict[str, Any]) -> dict[str, Any] | None:
+    """Return which transcript entries hold what a failed flush did not read; None without any."""
+    unread = not_flushed(state, plan)
+    if not unread or not archived:
+        return None
+    spoken = [message.id for message in state.messages if not is_summary(message)]
+    behind = len(spoken) - 1 - spoken.index(unread[-1].id)
+    last = int(archived.get("count", 0)) - 1 - behind
+    return {"first": max(last + 1 - len(unread), 0), "count": len(unread)}

@@ -1,0 +1,95 @@
+"""The questions about size that forks and nodes ask: what is over which limit."""
+
+from langchain_core.messages import ToolMessage
+
+from everlong.nodes.budget import (
+    Limits,
+    Trigger,
+    believing,
+    grown_enough,
+    limits_of,
+    note_unknown_window,
+    trigger_of,
+)
+from everlong.nodes.context import Context
+from everlong.nodes.meter import counted, request_tokens, uncounted, visible
+from everlong.nodes.models import chat_model
+from everlong.nodes.state import State
+from everlong.nodes.windows import window_of
+
+OVERFLOW_SHARE = 0.8
+CHARS_PER_TOKEN = 3
+
+
+def window_for(context: Context) -> int | None:
+    """Return the model's context window in tokens: the setting's, else the model's, else None."""
+    return context.compaction.window_tokens or window_of(chat_model(context.model))
+
+
+def limits_for(context: Context, state: State) -> Limits:
+    """Return the limits of this call: settings, the model's window, and what a provider named."""
+    window = window_for(context)
+    if window is None and not context.compaction.trigger_tokens:
+        model = chat_model(context.model)
+        note_unknown_window(str(getattr(model, "model_name", type(model).__name__)))
+    limits = limits_of(context.compaction, window)
+    overflow = state.call.get("overflow")
+    if not overflow:
+        return limits
+    refused = int(tokens_of_request(state) * OVERFLOW_SHARE)
+    return believing(limits, overflow.get("limit") or refused)
+
+
+def tokens_of_request(state: State) -> int:
+    """Return the size of the next request in tokens: fixed parts and history."""
+    meter = counted(state.messages, state.meter)
+    return request_tokens(meter, fixed_tokens=state.call.get("fixed_tokens", 0))
+
+
+def compaction_trigger(context: Context, state: State) -> Trigger | None:
+    """Return why the history has to be compacted now; None when it has not.
+
+    An attempt of this call that came to nothing is not repeated but on overflow, nor one of an
+    earlier call before the history has grown (R22).
+    """
+    if state.phase == "compact_only":
+        return "manual"
+    if state.call.get("overflow"):
+        return "overflow"
+    if not context.compaction.enabled or state.call.get("settled"):
+        return None
+    limits = limits_for(context, state)
+    messages, tokens = visible(state.messages), tokens_of_request(state)
+    trigger = trigger_of(limits, messages=messages, tokens=tokens)
+    last = state.compaction
+    if trigger is None or not last.get("settled"):
+        return trigger
+    since = {
+        "messages": messages - int(last.get("messages_after", 0)),
+        "tokens": tokens - int(last.get("request_after", 0)),
+    }
+    return trigger if grown_enough(limits, **since) else None
+
+
+def eviction_limits(context: Context) -> tuple[int, int]:
+    """Return the characters over which a result moves, and those of each preview (R30).
+
+    Both are smaller where a quarter of the window is smaller.
+    """
+    eviction, window = context.eviction, window_for(context)
+    quarter = window * CHARS_PER_TOKEN // 4 if window else eviction.over_chars
+    over = min(eviction.over_chars, quarter)
+    return over, min(eviction.preview_chars, max(over // 4, 1))
+
+
+def evictable(context: Context, state: State) -> list[ToolMessage]:
+    """Return the new tool results whose text is longer than the limit."""
+    if not context.eviction.enabled:
+        return []
+    new = uncounted(state.messages, state.meter)
+    results = [message for message in new if isinstance(message, ToolMessage)]
+    if not results:
+        return []
+    over, _ = eviction_limits(context)
+    exempt = context.eviction.exempt_tools
+    return [one for one in results if one.name not in exempt and len(one.text) > over]

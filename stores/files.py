@@ -1,0 +1,300 @@
+"""A user's files by path: texts of any size, stored in parts, read whole or page by page.
+
+An item per file holds its sizes and how many lines end before each part. It is written after the
+parts, so a crash leaves no readable half, and a page of a large file reads only what it touches.
+Every function raises ValueError for a path that is absolute, leads upwards or cannot be stored.
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from typing import Any, cast
+
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
+
+from everlong.stores.namespaces import space
+from everlong.stores.text import clean, clean_text
+
+PART_CHARS = 200_000
+"""At most 800 kB of UTF-8: a larger value holds up everyone who shares the store."""
+PARTS_AT_ONCE = 5
+PUTS_AT_ONCE = 500
+FIRST_LIMIT = 1_000
+PATH_BYTES = 1_000
+PAGE_LINES = 1_000
+PAGE_CHARS = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """What is known of a file without reading it."""
+
+    path: str
+    chars: int
+    lines: int
+    origin: Mapping[str, Any]
+    """Where its text comes from, as the writer said."""
+    digest: str
+    part_chars: int
+    newlines: Sequence[int]
+    """How many lines end before each part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """A piece of a text; all pages joined are the text."""
+
+    text: str
+    offset: int
+    """Characters before the page."""
+    line: int
+    """The line that the page begins in, from 1."""
+    next_offset: int | None
+    """Where to go on; None at the end."""
+    next_line: int | None
+    """The same as a line, where the next page begins one."""
+    total_chars: int
+    total_lines: int
+
+
+async def write(
+    store: BaseStore,
+    user_id: str,
+    path: str,
+    text: str,
+    *,
+    origin: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a file as a whole; the same text again changes nothing, its first origin included."""
+    old = await find(store, user_id, path)
+    text = clean_text(text)
+    file = _file(path, text, clean(dict(origin or {})))
+    if old is not None and old.digest == file.digest:
+        return
+    parts = zip(_places(user_id, file), _pieces(text), strict=True)
+    puts = [PutOp(*place, {"text": piece}, index=False) for place, piece in parts]
+    await put_all(store, puts, at_once=PARTS_AT_ONCE)
+    await put_all(store, [PutOp(space(user_id, "files"), path, asdict(file), index=False)])
+    if old is not None:
+        await put_all(store, [PutOp(*place, None) for place in _places(user_id, old)])
+
+
+async def remove(store: BaseStore, user_id: str, path: str) -> bool:
+    """Remove a file; return whether there was one."""
+    file = await find(store, user_id, path)
+    if file is None:
+        return False
+    await store.adelete(space(user_id, "files"), path)
+    await put_all(store, [PutOp(*place, None) for place in _places(user_id, file)])
+    return True
+
+
+async def find(store: BaseStore, user_id: str, path: str) -> File | None:
+    """Return what is known of the file; None where there is none."""
+    item = await store.aget(space(user_id, "files"), _checked(path))
+    return File(**item.value) if item else None
+
+
+async def exists(store: BaseStore, user_id: str, path: str) -> bool:
+    """Tell whether the user has a file of this path."""
+    return await find(store, user_id, path) is not None
+
+
+async def list_paths(store: BaseStore, user_id: str, prefix: str = "") -> list[File]:
+    """Return the user's files whose path begins so, by path."""
+    items = await all_items(store, space(user_id, "files"))
+    items.sort(key=lambda item: item.key)
+    return [File(**item.value) for item in items if item.key.startswith(prefix)]
+
+
+async def read_text(store: BaseStore, user_id: str, path: str) -> str | None:
+    """Return a file's whole text; None where there is no such file."""
+    file = await find(store, user_id, path)
+    return await _joined(store, user_id, file, range(len(file.newlines))) if file else None
+
+
+async def read_page(  # noqa: PLR0913 - whose, which, from where, how much
+    store: BaseStore,
+    user_id: str,
+    path: str,
+    *,
+    offset: int = 0,
+    first_line: int | None = None,
+    max_lines: int = PAGE_LINES,
+    max_chars: int = PAGE_CHARS,
+) -> Page | None:
+    """Return the page at a character, or at a line; None where there is no such file.
+
+    It ends after a whole line where one fits, else within the line. Past the end it is empty.
+
+    Raises:
+        ValueError: a negative offset, or a line or a limit below 1.
+    """
+    _refuse_below_least(offset, first_line, max_lines, max_chars)
+    file = await find(store, user_id, path)
+    if file is None:
+        return None
+    start = offset if first_line is None else await _start(store, user_id, file, first_line)
+    part, last = (_part_at(file, at) for at in (start, start + max_chars))
+    text = await _joined(store, user_id, file, range(part, last + 1))
+    if text is None:
+        return None
+    window = _Window(text, part * file.part_chars, file.newlines[part], file.chars, file.lines)
+    return window.page(start, max_lines, max_chars)
+
+
+def page_of(
+    text: str,
+    *,
+    offset: int = 0,
+    first_line: int | None = None,
+    max_lines: int = PAGE_LINES,
+    max_chars: int = PAGE_CHARS,
+) -> Page:
+    """Return a page of a text that is no file, as `read_page` does.
+
+    Raises:
+        ValueError: a negative offset, or a line or a limit below 1.
+    """
+    _refuse_below_least(offset, first_line, max_lines, max_chars)
+    start = offset if first_line is None else _after_lines(text, first_line - 1)
+    return _Window(text, 0, 0, len(text), _count_lines(text)).page(start, max_lines, max_chars)
+
+
+def evicted_path(text: str) -> str:
+    """Return the path for a text that leaves the history: same text, same path."""
+    return f"large_tool_results/{digest_of(clean_text(text))}.txt"
+
+
+async def all_items(
+    store: BaseStore, namespace: tuple[str, ...], *, matching: dict[str, Any] | None = None
+) -> list[SearchItem]:
+    """Return every item below a namespace, in no order.
+
+    One search with room for all: pages by offset lose items that others move by writing.
+    """
+    limit = FIRST_LIMIT
+    while len(found := await store.asearch(namespace, filter=matching, limit=limit)) == limit:
+        limit *= 4
+    return found
+
+
+async def put_all(store: BaseStore, puts: Sequence[PutOp], *, at_once: int = PUTS_AT_ONCE) -> None:
+    """Write in order, in batches that no store is too small for."""
+    for first in range(0, len(puts), at_once):
+        await store.abatch(puts[first : first + at_once])
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A stretch of a text, and what lies before and around it."""
+
+    text: str
+    chars_before: int
+    newlines_before: int
+    total_chars: int
+    total_lines: int
+
+    def page(self, start: int, max_lines: int, max_chars: int) -> Page:
+        begin = start - self.chars_before
+        text = self.text[begin : begin + max_chars]
+        by_lines = _after_lines(text, max_lines)
+        if by_lines < len(text):
+            text = text[:by_lines]
+        elif start + max_chars < self.total_chars and "\n" in text:
+            text = text[: text.rindex("\n") + 1]
+        line = self.newlines_before + self.text.count("\n", 0, begin) + 1
+        more = start + len(text) < self.total_chars
+        return Page(
+            text=text,
+            offset=start,
+            line=line,
+            next_offset=start + len(text) if more else None,
+            next_line=line + text.count("\n") if more and text.endswith("\n") else None,
+            total_chars=self.total_chars,
+            total_lines=self.total_lines,
+        )
+
+
+def _after_lines(text: str, lines: int) -> int:
+    """Return where the line after so many lines begins; the text's end where there is none."""
+    at = 0
+    for _ in range(lines):
+        at = text.find("\n", at) + 1
+        if not at:
+            return len(text)
+    return at
+
+
+async def _start(store: BaseStore, user_id: str, file: File, line: int) -> int:
+    """Return how many characters lie before a line."""
+    part = max(bisect_left(file.newlines, line - 1) - 1, 0)
+    text = await _joined(store, user_id, file, range(part, part + 1)) or ""
+    return part * file.part_chars + _after_lines(text, line - 1 - file.newlines[part])
+
+
+def _part_at(file: File, offset: int) -> int:
+    return min(offset // file.part_chars, len(file.newlines) - 1)
+
+
+async def _joined(store: BaseStore, user_id: str, file: File, parts: range) -> str | None:
+    """Return some parts of a file; None where another run has just replaced or removed it."""
+    places = _places(user_id, file)[parts.start : parts.stop]
+    texts: list[str] = []
+    for first in range(0, len(places), PARTS_AT_ONCE):
+        gets = [GetOp(*place) for place in places[first : first + PARTS_AT_ONCE]]
+        items = cast("list[Item | None]", await store.abatch(gets))
+        texts += [item.value["text"] for item in items if item is not None]
+    return "".join(texts) if len(texts) == len(places) else None
+
+
+def _file(path: str, text: str, origin: Mapping[str, Any]) -> File:
+    newlines = list(accumulate((piece.count("\n") for piece in _pieces(text)), initial=0))
+    return File(
+        path=path,
+        chars=len(text),
+        lines=_count_lines(text),
+        origin=origin,
+        digest=digest_of(text),
+        part_chars=PART_CHARS,
+        newlines=newlines[:-1],
+    )
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[at : at + PART_CHARS] for at in range(0, len(text), PART_CHARS)] or [""]
+
+
+def _places(user_id: str, file: File) -> list[tuple[tuple[str, ...], str]]:
+    """Return where the parts are: apart for each path and text, so that no two texts mix."""
+    place = space(user_id, "file_parts", digest_of(file.path))
+    return [(place, f"{file.digest}-{number:05d}") for number in range(len(file.newlines))]
+
+
+def _count_lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") and bool(text))
+
+
+def digest_of(text: str) -> str:
+    """Return what names a text by its content: 32 hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _checked(path: str) -> str:
+    odd = "\\" in path or clean_text(path) != path or len(path.encode()) > PATH_BYTES
+    if odd or any(part in ("", ".", "..") for part in path.split("/")):
+        msg = (
+            "`path`: expected a relative path such as 'large_tool_results/ab12.txt', of at most "
+            f"{PATH_BYTES} bytes, without '..', '.', '\\' and NUL; got {path[:200]!r}"
+        )
+        raise ValueError(msg)
+    return path
+
+
+def _refuse_below_least(offset: int, line: int | None, max_lines: int, max_chars: int) -> None:
+    if offset < 0 or min(max_lines, max_chars, 1 if line is None else line) < 1:
+        got = f"{offset=}, {line=}, {max_lines=}, {max_chars=}"
+        msg = f"expected an offset of at least 0, a line and limits of at least 1; got {got}"
+        raise ValueError(msg)

@@ -1,0 +1,112 @@
+"""One run of a thread at a time, across the processes that share a database."""
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import LiteralString, Self
+
+import psycopg
+
+FIRST_WAIT_SECONDS = 0.02
+LONGEST_WAIT_SECONDS = 0.5
+
+
+def _key(thread_id: str) -> int:
+    """Return the thread's advisory lock: 64 bits, signed."""
+    digest = hashlib.blake2b(thread_id.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+class ThreadLocks:
+    """Locks by thread id: first within the process, then across processes by advisory locks.
+
+    One connection of its own holds all locks of the process, so that a hundred running threads
+    take no hundred connections. It must be a session: point it past a pgbouncer that pools
+    transactions. Without a `dsn` the locks hold within the process only.
+    """
+
+    def __init__(self, dsn: str | None = None) -> None:
+        self._dsn = dsn
+        self._connection: psycopg.AsyncConnection | None = None
+        self._connecting = asyncio.Lock()
+        self._local: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._waiting: defaultdict[str, int] = defaultdict(int)
+        self._held: set[int] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+    @asynccontextmanager
+    async def hold(self, thread_id: str) -> AsyncIterator[None]:
+        """Wait for the thread's turn and hold it."""
+        self._waiting[thread_id] += 1
+        try:
+            async with self._local[thread_id]:
+                key = _key(thread_id)
+                await self._take(key)
+                try:
+                    yield
+                finally:
+                    await self._give_back(key)
+        finally:
+            self._waiting[thread_id] -= 1
+            if not self._waiting[thread_id]:
+                del self._waiting[thread_id], self._local[thread_id]
+
+    async def _take(self, key: int) -> None:
+        if self._dsn is None:
+            return
+        wait = FIRST_WAIT_SECONDS
+        while not await self._try(key):
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, LONGEST_WAIT_SECONDS)
+        self._held.add(key)
+
+    async def _try(self, key: int) -> bool:
+        """Try once; a lock that was won while the caller was cancelled is given back."""
+        trial = asyncio.ensure_future(self._ask("SELECT pg_try_advisory_lock(%s)", key))
+        try:
+            return await asyncio.shield(trial)
+        except asyncio.CancelledError:
+            if await trial:
+                await self._give_back(key)
+            raise
+
+    async def _give_back(self, key: int) -> None:
+        if self._dsn is None:
+            return
+        self._held.discard(key)
+        with suppress(psycopg.OperationalError):  # a lost connection has given it back
+            await asyncio.shield(self._ask("SELECT pg_advisory_unlock(%s)", key))
+
+    async def _ask(self, query: LiteralString, key: int) -> bool:
+        """Ask on the shared connection; once more on a new one where the server has dropped it."""
+        for last in (False, True):
+            connection = await self._connected()
+            try:
+                cursor = await connection.execute(query, (key,))
+                row = await cursor.fetchone()
+            except psycopg.OperationalError:
+                if last or not connection.broken:
+                    raise
+            else:
+                return bool(row and row[0])
+        return False
+
+    async def _connected(self) -> psycopg.AsyncConnection:
+        """Return the connection; after a loss, a new one that holds the running threads' locks."""
+        async with self._connecting:
+            if self._connection is None or self._connection.broken or self._connection.closed:
+                connection = await psycopg.AsyncConnection.connect(
+                    self._dsn or "", autocommit=True, prepare_threshold=None, connect_timeout=5
+                )
+                for key in self._held:
+                    await connection.execute("SELECT pg_try_advisory_lock(%s)", (key,))
+                self._connection = connection
+            return self._connection

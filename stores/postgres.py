@@ -1,0 +1,219 @@
+"""The checkpointer and the store on one pool of Postgres connections."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.store.base import GetOp, Op, PutOp, Result
+from langgraph.store.postgres import AsyncPostgresStore
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from everlong.stores.locks import ThreadLocks
+from everlong.stores.text import clean, clean_text
+
+log = logging.getLogger("everlong.postgres")
+
+Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
+MIGRATION_LOCK = 0x6576_6C67  # "evlg"
+MIGRATION_WAIT_SECONDS = 120
+
+
+class DatabaseUnavailableError(ConnectionError):
+    """Postgres cannot be reached."""
+
+
+class PooledSaver(AsyncPostgresSaver):
+    """A checkpointer for a pool: reads do not wait behind writes, and bad text is refused early.
+
+    The base class holds one lock over the whole pool (langgraph issue 7259); a pooled connection
+    is never shared, so the lock protects nothing.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool)
+        self.lock = contextlib.nullcontext()  # pyright: ignore[reportAttributeAccessIssue] - see above
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint.
+
+        Raises:
+            ValueError: the thread id holds a character that Postgres cannot store.
+        """
+        thread_id = str(config.get("configurable", {}).get("thread_id", ""))
+        if thread_id != clean_text(thread_id):
+            msg = (
+                f"`thread_id`: expected text without NUL and lone surrogates; got {thread_id!r}. "
+                "Choose another id."
+            )
+            raise ValueError(msg)
+        return await super().aget_tuple(config)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON."""
+        kept = {name: clean(config.get(name)) for name in ("metadata", "configurable")}
+        cleaned: Any = {**config, **{name: value for name, value in kept.items() if value}}
+        return await super().aput(cleaned, checkpoint, clean(metadata), new_versions)
+
+    async def owner_of(self, thread_id: str) -> str:
+        """Return whose thread it is, without loading it; empty where nobody has written to it."""
+        async with self._cursor() as cur:
+            await cur.execute(
+                "SELECT checkpoint->'channel_values'->>'owner' AS owner FROM checkpoints"
+                " WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1",
+                (thread_id,),
+            )
+            row = await cur.fetchone()
+        return (row and row["owner"]) or ""
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete what the runs wrote; a server's `rollback` needs it and the base class lacks it."""
+        async with self._cursor(pipeline=True) as cur:
+            await cur.execute(
+                "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.thread_id = w.thread_id"
+                " AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id"
+                " AND c.metadata->>'run_id' = ANY(%s)",
+                (list(run_ids),),
+            )
+            await cur.execute(
+                "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%s)", (list(run_ids),)
+            )
+
+
+class PostgresStore(AsyncPostgresStore):
+    """A store that cleans what Postgres cannot hold, so that no put fails its neighbours."""
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Run the operations in one round trip and one transaction."""
+        return await super().abatch([_cleaned(op) for op in ops])
+
+
+def _cleaned(op: Op) -> Op:
+    if isinstance(op, PutOp | GetOp):
+        place = tuple(clean_text(name) for name in op.namespace)
+        op = op._replace(namespace=place, key=clean_text(op.key))
+    if isinstance(op, PutOp) and op.value is not None:
+        op = op._replace(value=clean(op.value))
+    return op
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    """What a process keeps open on one database."""
+
+    saver: PooledSaver
+    store: PostgresStore
+    locks: ThreadLocks
+
+
+async def _connect(dsn: str) -> psycopg.AsyncConnection[DictRow]:
+    try:
+        return await psycopg.AsyncConnection[DictRow].connect(
+            dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, connect_timeout=5
+        )
+    except psycopg.OperationalError as error:
+        raise _unavailable(dsn, error) from error
+
+
+def _unavailable(dsn: str, error: Exception) -> DatabaseUnavailableError:
+    where = psycopg.conninfo.conninfo_to_dict(dsn)
+    place = f"{where.get('host', 'localhost')}:{where.get('port', 5432)}/{where.get('dbname', '')}"
+    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
+    msg = (
+        f"expected a Postgres at {place}; got: {reason}. Check that it runs and that "
+        "DATABASE_URL is right, or leave DATABASE_URL unset for the embedded one."
+    )
+    return DatabaseUnavailableError(msg)
+
+
+async def migrate(dsn: str) -> None:
+    """Bring the tables up to date, once however many processes start together.
+
+    Polls for the lock: a session that waits inside `pg_advisory_lock` holds a snapshot, for which
+    CREATE INDEX CONCURRENTLY in the holder's session would wait in turn.
+
+    Raises:
+        DatabaseUnavailableError: no connection, or another process migrates for too long.
+    """
+    async with await _connect(dsn) as connection:
+        for _ in range(MIGRATION_WAIT_SECONDS * 10):
+            cursor = await connection.execute(
+                "SELECT pg_try_advisory_lock(%s) AS held", (MIGRATION_LOCK,)
+            )
+            row = await cursor.fetchone()
+            if row and row["held"]:
+                break
+            await asyncio.sleep(0.1)
+        else:
+            raise _unavailable(dsn, TimeoutError("another process is migrating and does not end"))
+        try:
+            await AsyncPostgresSaver(connection).setup()
+            await AsyncPostgresStore(connection).setup()
+        finally:
+            await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
+
+
+@asynccontextmanager
+async def open_pool(dsn: str, *, size: int) -> AsyncIterator[Pool]:
+    """Open a pool whose connections survive a restart of the server and pgbouncer.
+
+    Raises:
+        DatabaseUnavailableError: no connection within ten seconds.
+    """
+    pool = AsyncConnectionPool(
+        dsn,
+        open=False,
+        min_size=2,
+        max_size=size,
+        timeout=10,
+        max_idle=300,
+        max_lifetime=1_800,
+        check=AsyncConnectionPool.check_connection,
+        kwargs={
+            "autocommit": True,
+            "prepare_threshold": None,
+            "row_factory": dict_row,
+            "connect_timeout": 5,
+            "keepalives_idle": 30,
+        },
+    )
+    try:
+        await pool.open(wait=True, timeout=10)
+    except PoolTimeout as error:
+        await pool.close()
+        raise _unavailable(dsn, error) from error
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+@asynccontextmanager
+async def open_stores(dsn: str, *, pool_size: int = 20) -> AsyncIterator[Stores]:
+    """Migrate, then open the checkpointer, the store and the thread locks.
+
+    Raises:
+        DatabaseUnavailableError: Postgres cannot be reached.
+    """
+    await migrate(dsn)
+    async with open_pool(dsn, size=pool_size) as pool, ThreadLocks(dsn) as locks:
+        yield Stores(saver=PooledSaver(pool), store=PostgresStore(pool), locks=locks)

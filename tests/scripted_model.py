@@ -1,0 +1,108 @@
+"""A real chat model that reads from a script and fails on one call too many."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from pydantic import Field, PrivateAttr
+
+Answer = str | AIMessage | Exception | float
+"""A text, a message, an error to raise, or seconds to hang before the next answer."""
+Script = Sequence[Answer] | Callable[[list[BaseMessage]], Answer]
+
+
+class ScriptedModel(BaseChatModel):
+    """Plays its script in order, or asks a function of the request; records every request."""
+
+    script: Any = ()
+    profile: dict[str, Any] | None = None
+    requests: list[list[BaseMessage]] = Field(default_factory=list)
+    tools: list[list[str]] = Field(default_factory=list)
+    _played: int = PrivateAttr(default=0)
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
+        return self.bind(tools=tools, **kwargs)
+
+    def _next(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Answer:
+        self.requests.append(list(messages))
+        self.tools.append([tool["function"]["name"] for tool in kwargs.get("tools", [])])
+        if callable(self.script):
+            return self.script(messages)
+        if self._played >= len(self.script):
+            msg = f"the script ended after {self._played} answers; got one request more: {messages[-1]}"
+            raise AssertionError(msg)
+        self._played += 1
+        return self.script[self._played - 1]
+
+    @staticmethod
+    def _message(answer: Answer) -> AIMessage:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, AIMessage) else AIMessage(str(answer))
+
+    def _generate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        message = self._message(self._next(messages, kwargs))
+        return ChatResult(generations=[ChatGeneration(message=message.model_copy())])
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> ChatResult:
+        answer = self._next(messages, kwargs)
+        if isinstance(answer, float):
+            await asyncio.sleep(answer)
+            answer = self._next(messages, kwargs)
+        message = self._message(answer)
+        return ChatResult(generations=[ChatGeneration(message=message.model_copy())])
+
+    def _stream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
+        raise NotImplementedError
+
+    async def _astream(
+        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        result = await self._agenerate(messages, stop, None, **kwargs)
+        message = result.generations[0].message
+        words = message.text.split(" ")
+        for at, word in enumerate(words[:-1]):
+            text = word + " "
+            chunk = ChatGenerationChunk(message=AIMessageChunk(text, id=message.id))
+            if run_manager:
+                await run_manager.on_llm_new_token(text, chunk=chunk)
+            yield chunk
+            del at
+        last = AIMessageChunk(
+            words[-1],
+            id=message.id,
+            tool_calls=getattr(message, "tool_calls", []),
+            invalid_tool_calls=getattr(message, "invalid_tool_calls", []),
+            usage_metadata=getattr(message, "usage_metadata", None),
+            response_metadata=message.response_metadata,
+            additional_kwargs=message.additional_kwargs,
+            chunk_position="last",
+        )
+        chunk = ChatGenerationChunk(message=last)
+        if run_manager:
+            await run_manager.on_llm_new_token(words[-1], chunk=chunk)
+        yield chunk
+
+
+def calling(*calls: tuple[str, dict[str, Any]], text: str = "", prefix: str = "call") -> AIMessage:
+    """Return an assistant message that calls tools: (name, arguments) each."""
+    return AIMessage(
+        text,
+        tool_calls=[
+            {"name": name, "args": args, "id": f"{prefix}_{at}_{name}"}
+            for at, (name, args) in enumerate(calls)
+        ],
+    )
