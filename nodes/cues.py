@@ -18,7 +18,7 @@ FILLER = one_of(
     (?:(?:please|so|and|but) )*(?:just|only|simply|please) (?:confirm|acknowledge|reply|say|answer|respond)(?: (?:it|this|that|ok|okay|yes|only|please|confirmed|(?:with|by) .{1,30}|["'“].{1,20}["'”]))*
     (?:reply|answer|respond|say|confirm)(?: only| just| with| that| it)*(?: (?:ok|okay|yes|confirmed|received|(?:a )?confirmation|["'“].{1,20}["'”]))?(?: only| please)*
     confirmed|nothing (?:else|more)|no (?:explanation|comments?|more)|that's all|for now
-    (?:hi|hello|hey|good (?:morning|afternoon|evening))(?: there| everyone| again)?|bye|goodbye|(?:you're )?welcome
+    (?:hi|hello|hey|good (?:morning|afternoon|evening))(?: there| everyone| again)?|bye|goodbye|(?:nice|pleased|glad) to meet you|(?:you're )?welcome
     (?:many )?thanks(?: a lot| again)?|thank you(?: very much)?|please
     ok|okay|yes|yeah|no|sure|great|good|fine|perfect|got it|right|noted|understood|oh|well|also
     continue|go (?:on|ahead)|next|proceed|by the way|btw
@@ -27,7 +27,7 @@ FILLER = one_of(
     (?:请|你|您|先|就)*(?:回复|回答|答复)(?:确认|收到|好的).{0,4}
     (?:请|你|您|先|就)*(?:不要|别|不用|无需|不必|勿)(?:再|去)?(?:调用|使用|用)(?:任何|其他)?(?:工具|函数).{0,6}
     (?:请|你|您|先|就)*(?:不要|别|不用|无需|不必)(?:解释|展开|回答|多说|回复).{0,8}
-    (?:你|您|大家|早上|下午|晚上)好[啊呀]?|再见|不客气|辛苦了|(?:谢谢|多谢|感谢).{0,8}
+    (?:你|您|大家|早上|下午|晚上)好[啊呀]?|再见|不客气|很高兴认识.{0,3}|辛苦了|(?:谢谢|多谢|感谢).{0,8}
     好的?[吧啊]?|嗯|哦|行|可以|是的?|对了?|继续.{0,2}|下一步|收到|明白了?|了解|知道了|没问题
     顺便(?:说一下|提一下|说)?|另外|还有|已?(?:确认|记住|记录|收到|知悉)了?
     """

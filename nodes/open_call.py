@@ -4,8 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
 from everlong.nodes.budget import warn_of_frequent_compaction
@@ -15,6 +14,7 @@ from everlong.nodes.meter import uncounted
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
 from everlong.nodes.request import fixed_tokens
+from everlong.nodes.rewriting import whole_history
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import Call, State, Update
 from everlong.nodes.toolbox import Toolbox
@@ -62,7 +62,7 @@ async def open_call(
     if not state.owner:
         update["owner"] = run.user_id
     if mended is not None:
-        update["messages"] = [RemoveMessage(REMOVE_ALL_MESSAGES), *mended]
+        update["messages"] = whole_history(mended)
     return update
 
 

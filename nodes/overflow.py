@@ -6,7 +6,6 @@ A wrong no shows the user a raw 400; a wrong yes compacts on a rate limit. So th
 those that providers send, and rate limits, output limits and refusals are told apart first.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -90,16 +89,7 @@ RATE = re.compile(
 
 TOKENS_OVER_TIME = re.compile(r"tokens? per|\bTP[MD]\b.*?limit", re.IGNORECASE | re.DOTALL)
 
-OUTPUT = re.compile(
-    r"maximum (?:allowed )?number of output tokens"
-    r"|at most [\d,]+ (?:completion|output) tokens"
-    r"|(?:range|value) (?:of|for) [`'\"]?max_\w*tokens"
-    r"|invalid [`'\"]?max_\w*tokens",
-    re.IGNORECASE,
-)
-"""The answer's own limit was set too high."""
-
-OUTPUT_ROOM = re.compile(r"max_\w*tokens\W+is too large: *([\d,]+)", re.IGNORECASE)
+OUTPUT_ROOM = re.compile(r"max_\w*tokens\W+is too large: *(\d[\d,]{0,12})", re.IGNORECASE)
 """vLLM: the room for the answer does not fit beside the prompt."""
 
 SPACE = r"context[ _](?:length|window|size|limit)"
@@ -132,14 +122,14 @@ SAID = (
 )
 WORDINGS = re.compile("|".join(SAID), re.IGNORECASE | re.DOTALL)
 
-NUMBER = r"(\d[\d,_]*(?:\.\d+)?[ ]?[km]?)\b"
+NUMBER = r"(\d[\d,_]{0,12}(?:\.\d{1,3})?[ ]?[km]?)\b"
 
 LIMITS = tuple(
     re.compile(pattern.replace("<n>", NUMBER), re.IGNORECASE | re.DOTALL)
     for pattern in (
-        r'"n_ctx": *<n>',
+        r"n_ctx['\"]: *<n>",
         r"maximum \w+ length(?: of| is| \w+ is|:)? *(?:only )?\(?<n>",
-        r"[\d,]+ \+ [\d,]+ > <n>",
+        r"\d \+ \d[\d,]{0,12} > <n>",
         r"tokens > <n> maximum",
         r"model with <n> maximum",
         SPACE + r"(?: of| is|:)? *(?:only )?\(?<n>",
@@ -157,7 +147,7 @@ LIMITS = tuple(
 REQUESTED = tuple(
     re.compile(pattern.replace("<n>", NUMBER), re.IGNORECASE | re.DOTALL)
     for pattern in (
-        r'"n_prompt_tokens": *<n>',
+        r"n_prompt_tokens['\"]: *<n>",
         r"resulted in <n>",
         r"requested:? *(?:about |a total of )?<n>",
         r"too long: *<n>",
@@ -169,7 +159,7 @@ REQUESTED = tuple(
     )
 )
 
-SUM = re.compile(r"([\d,]+) \+ ([\d,]+) > ([\d,]+)")
+SUM = re.compile(r"(\d[\d,]{0,12}) \+ (\d[\d,]{0,12}) > \d")
 """Anthropic: prompt and room for the answer, against the window."""
 
 
@@ -183,7 +173,7 @@ def _read(error: BaseException) -> Overflow | None:
         return None
     if status == TOO_MANY or (status not in INVALID and RATE.search(text)):
         return overflow if _never_fits(text, overflow) else None
-    if OUTPUT.search(text) or not WORDINGS.search(text):
+    if not WORDINGS.search(text):
         return None
     room = OUTPUT_ROOM.search(text)
     if room and overflow.limit and _value(room[1]) >= overflow.limit:
@@ -200,10 +190,9 @@ def _never_fits(text: str, overflow: Overflow) -> bool:
 
 def _text_of(error: BaseException) -> str:
     """Return all that the error says: its class, its text, its code and its body."""
-    body: Any = getattr(error, "body", None)
-    said = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=str)
-    words = [type(error).__name__, str(error), getattr(error, "code", ""), said if body else ""]
-    return "\n".join(str(word)[:READ_CHARS] for word in words if word)
+    attributes: Any = (getattr(error, name, None) for name in ("code", "body"))
+    words = [type(error).__name__, str(error), *(str(one) for one in attributes if one)]
+    return "\n".join(word[:READ_CHARS] for word in words)
 
 
 def _requested(text: str) -> int | None:

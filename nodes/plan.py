@@ -38,8 +38,7 @@ class Plan:
     @property
     def kept_messages(self) -> int:
         """Messages that stay beside the summary."""
-        split = self.split
-        return len(split.pinned) + len(split.question) + len(split.tail)
+        return len(self.split.kept)
 
 
 def plan(

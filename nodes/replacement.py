@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage, RemoveMessage
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langchain_core.messages import BaseMessage
 
 from everlong.nodes.archive import after
 from everlong.nodes.facts import Flushed
 from everlong.nodes.meter import recounted
 from everlong.nodes.plan import Plan
+from everlong.nodes.rewriting import unstreamed, whole_history
 from everlong.nodes.state import Call, State, Update
 from everlong.nodes.summarise import Summarised
 from everlong.nodes.tokens import estimate_message
@@ -28,7 +28,7 @@ def replacement(
     """Return the update: summary, pinned, open question, tail, with all watermarks."""
     split = plan.split
     framed = [summary.message] if summary.message is not None else []
-    kept = [*split.system, *framed, *split.pinned, *split.question, *split.tail]
+    kept = [*split.system, *framed, *split.kept]
     meter = recounted(kept)
     little = plan.total_tokens - meter["tokens"] < plan.min_gain * plan.total_tokens
     receipt = receipt_of(state, plan, outcome="done", reason=summary.refused, settled=little) | {
@@ -42,7 +42,9 @@ def replacement(
     }
     call = cast("Call", state.call | {"overflow": None, "settled": little})
     update = Update(
-        messages=[RemoveMessage(REMOVE_ALL_MESSAGES), *kept],
+        messages=whole_history(
+            [*split.system, *(unstreamed(message) for message in framed), *split.kept]
+        ),
         meter=meter,
         call=with_requests(call, [*flushed.requests, *summary.requests]),
         compaction=receipt,

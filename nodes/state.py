@@ -94,7 +94,7 @@ class State(Input):
 class Update(TypedDict, total=False):
     """What a node may write: the channels of `State`."""
 
-    messages: Sequence[BaseMessage]
+    messages: Sequence[BaseMessage | dict[str, Any]]
     request: dict[str, Any] | None
     owner: str
     phase: Phase

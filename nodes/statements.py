@@ -96,9 +96,9 @@ def kind_of(sentence: str) -> Kind:
         ("request", cues.REQUEST.match(cues.ORDER.sub("", line)) or cues.REQUEST.match(said)),
         ("open", cues.OPEN.search(said)),
         ("goal", cues.GOAL.match(said)),
+        ("fact", True),
     ]
-    stated: Kind = "fact"
-    return next((kind for kind, found in tests if found), stated)
+    return next(kind for kind, found in tests if found)
 
 
 def is_question(sentence: str) -> bool:

@@ -48,7 +48,7 @@ def subject_of(statement: str) -> str:
     `my badge number is 5512` and `The badge number is now 7781` are about `badgenumber`;
     `lives in Oslo` and `moved to Bergen` are about a home; `I like tea` is about nothing.
     """
-    said = _DATED.sub("", core(statement))
+    said = undated(core(statement))
     if home := _HOME.match(said):
         who = key_of((home["who"] or "").removesuffix("'ve"))
         return "home" if who in _USER else f"home:{who}"
@@ -59,3 +59,8 @@ def subject_of(statement: str) -> str:
         return ""
     extra = found.groupdict().get("for") or ""
     return key_of(found["of"]) + (f":{key_of(extra)}" if extra else "")
+
+
+def undated(statement: str) -> str:
+    """Return a statement without the ISO date that it begins with."""
+    return _DATED.sub("", statement)

@@ -145,7 +145,7 @@ def _too_big(plan: Plan, found: Summarised) -> str:
 
 def _digest_room(plan: Plan) -> int:
     """Tokens that a digest may take: what is left beside the tail, at most half of what it replaces."""
-    kept = estimate_messages([*plan.split.pinned, *plan.split.question, *plan.split.tail])
+    kept = estimate_messages(plan.split.kept)
     left = plan.limits.usable - plan.fixed_tokens - kept
     half = estimate_messages(plan.split.replaced) // 2
     return max(min(left // 2, half, SHORT_SUMMARY_TOKENS * 2), LEAST_DIGEST_TOKENS)

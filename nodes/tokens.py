@@ -108,12 +108,12 @@ def _parts(message: BaseMessage) -> Iterator[str | int]:
     """Yield what a request holds of `message`: texts, and fixed prices in tokens."""
     yield MESSAGE_TOKENS
     yield message.name or ""
-    seen = frozenset[Any]()
+    seen: list[Any] = []
     if isinstance(message, ToolMessage):
         yield message.tool_call_id
     if isinstance(message, AIMessage):
         calls = [*message.tool_calls, *message.invalid_tool_calls]
-        seen = frozenset(call["id"] for call in calls if call["id"])
+        seen = [call["id"] for call in calls if call["id"]]
         for call in calls:
             yield CALL_TOKENS
             yield call["name"] or ""
@@ -123,20 +123,20 @@ def _parts(message: BaseMessage) -> Iterator[str | int]:
         yield from _block(block, seen)
 
 
-def _block(block: Any, seen: frozenset[Any]) -> Iterator[str | int]:
+def _block(block: Any, seen: Sequence[Any]) -> Iterator[str | int]:
     """Yield the parts of one content block; a call of `seen` is counted already."""
     if not isinstance(block, dict):
         yield block if isinstance(block, str) else _json(block)
         return
     fields = cast("dict[str, Any]", block)
-    kind = fields.get("type") or next(iter(fields), None)
+    kind = str(fields.get("type") or next(iter(fields), ""))
     if kind in _IMAGES or str(fields.get("mime_type", "")).startswith("image/"):
         yield IMAGE_TOKENS
     elif kind in _FILES:
         yield _file(fields)
     elif kind in _CALLS:
         yield "" if (fields.get("call_id") or fields.get("id")) in seen else _rest(fields)
-    elif isinstance(spoken := fields.get(_SPOKEN.get(str(kind), "")), str):
+    elif isinstance(spoken := fields.get(_SPOKEN.get(kind, "")), str):
         yield spoken
     else:
         yield _rest({name: value for name, value in fields.items() if name != "content"})

@@ -36,7 +36,9 @@ class Toolbox:
         self._reading: dict[str, BaseTool] = {
             tool.name: tool for tool in (read_file, list_files) if tool.name not in own
         }
-        self.node = ToolNode([*self._own.values(), *self._reading.values()])
+        self.node = ToolNode(
+            [*self._own.values(), *self._reading.values()], handle_tool_errors=_as_result
+        )
         self._schemas = {
             name: convert_to_openai_tool(tool) for name, tool in self.node.tools_by_name.items()
         }
@@ -63,3 +65,8 @@ class Toolbox:
             bound = model.bind_tools([self._schemas[name] for name in names])
             self._bound[key] = (model, bound)  # holds the model, so that its id stays its own
         return self._bound[key][1]
+
+
+def _as_result(error: Exception) -> str:
+    """Tell the model what went wrong, so that it can try another way."""
+    return f"The tool failed: {type(error).__name__}: {error}"

@@ -68,14 +68,12 @@ async def _outcomes(
 ) -> list[Outcome]:
     """Run every call to its end; keep the finished results before waiting for a person."""
     snapshot = {"messages": list(state.messages)}
-    running = [
-        asyncio.ensure_future(_run_call(toolbox, call, snapshot)) for call in asking.tool_calls
-    ]
+    noted: list[list[Outcome]] = []
+    running = [_run_call(toolbox, call, snapshot, noted) for call in asking.tool_calls]
     try:
         ended = await asyncio.gather(*running, return_exceptions=True)
     except asyncio.CancelledError:
-        done = [f.result() for f in running if f.done() and not f.cancelled() and not f.exception()]
-        await asyncio.shield(_keep(run, asking, done))
+        await asyncio.shield(_keep(run, asking, noted))
         raise
     finished = [outcomes for outcomes in ended if not isinstance(outcomes, BaseException)]
     stopped = [error for error in ended if isinstance(error, BaseException)]
@@ -86,12 +84,19 @@ async def _outcomes(
 
 
 @task
-async def _run_call(toolbox: Toolbox, call: ToolCall, state: dict[str, Any]) -> list[Outcome]:
-    """Run one call; its result is in the checkpoint before the next step begins."""
+async def _run_call(
+    toolbox: Toolbox, call: ToolCall, state: dict[str, Any], noted: list[list[Outcome]]
+) -> list[Outcome]:
+    """Run one call; its result is in the checkpoint before the next step begins.
+
+    It is noted at once, for a cancel that comes before that.
+    """
     given = {"__type": "tool_call_with_context", "tool_call": call, "state": state}
     answered = await toolbox.node.ainvoke(given)
     parts = answered if isinstance(answered, list) else [answered]
-    return [outcome for part in parts for outcome in _unpacked(part)]
+    outcomes = [outcome for part in parts for outcome in _unpacked(part)]
+    noted.append(outcomes)
+    return outcomes
 
 
 def _unpacked(part: dict[str, Any] | Command[Any]) -> list[Outcome]:

@@ -157,7 +157,7 @@ def safe_cut(messages: Sequence[BaseMessage], plain: int) -> Cut:
     """Move `plain` back until it parts no assistant message from its results, nor these."""
     talk = conversation(messages)
     spans = [(group, _end(talk, group)) for group in batches(talk)]
-    safe, reason = plain, "the cut parts no tool call from its result"
+    safe, reason = min(plain, len(talk)), "the cut parts no tool call from its result"
     while parted := next((group for group, end in spans if group[0] < safe < end), None):
         safe, results = parted[0], len(parted) - 1
         together = "the pair stays" if results == 1 else f"it and its {results} results stay"

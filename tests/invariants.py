@@ -51,9 +51,13 @@ def check_state(messages: Sequence[BaseMessage]) -> None:
 
 
 def check_pairs(messages: Sequence[BaseMessage], *, may_end_open: bool = False) -> None:
-    """Raise AssertionError unless each call has one answer, directly after its message."""
+    """Raise AssertionError unless each call has one answer, directly after its message.
+
+    System messages are looked through: a request has one, which leads.
+    """
     waiting: list[str] = []
-    for index, message in enumerate(messages):
+    talk = [message for message in messages if not isinstance(message, SystemMessage)]
+    for index, message in enumerate(talk):
         if isinstance(message, ToolMessage):
             where = f"result {message.id} at {index} for call {message.tool_call_id!r}"
             assert message.tool_call_id in waiting, f"a call that waits; got {where}"

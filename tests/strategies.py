@@ -1,6 +1,6 @@
 """Transcripts for property tests: well-formed ones, and ones as imports and crashes leave them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -14,28 +14,68 @@ from langchain_core.messages import (
 )
 
 QUICK = settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.too_slow],
 )
 """The same examples in every run, and no clock."""
 
 SUMMARY = "__compaction_summary__"
-
-texts = st.sampled_from(
-    [
-        "go on",
-        "订单 SO-202610-4471 到哪了？",
-        "Done: 3 files.",
-        "row,12,ok\n" * 40,
-        '{"a": [1, 2]}',
-        "好",
-    ]
+TEXTS = (
+    "go on",
+    "订单 SO-202610-4471 到哪了？",
+    "Done: 3 files.",
+    "row,12,ok\n" * 40,
+    '{"a": [1, 2]}',
+    "好" * 300,
 )
-pins = st.sampled_from([{}, {}, {}, {}, {"pin": True}])
-broken_arguments = '{"text": oops]'
+BROKEN_ARGUMENTS = '{"text": oops]'
+
+# h: user, a: answer, s: system; a batch is its number of calls after a letter:
+# b answered in order, r in reverse, x with a last call that can't be read, o open, p half open.
+ROUNDS = ("h a", "h b1 a", "h b3 a", "h r2 b2 a", "h x2 a", "h b1 r3 x1 a", "h a s", "h h a")
+ENDS = ("", "h", "h b2", "h r4", "h o1", "h b1 o2", "h b2 p3", "h x1")
+
+
+@st.composite
+def transcripts(draw: st.DrawFn) -> list[BaseMessage]:
+    """A well-formed transcript, each message with an id: what the state of a thread may hold."""
+    rounds = draw(st.lists(st.sampled_from(ROUNDS), max_size=6))
+    steps = " ".join([*rounds, draw(st.sampled_from(ENDS))]).split()
+    salt = draw(st.integers(0, len(TEXTS) - 1))
+    has_summary, reuses_ids = draw(st.booleans()), draw(st.booleans())
+    messages: list[BaseMessage] = []
+    if has_summary:
+        messages.append(HumanMessage("Here is a summary of the conversation", name=SUMMARY))
+    for place, step in enumerate(steps):
+        # Some models number the calls of each message anew.
+        messages += _step(step, f"c{0 if reuses_ids else place}", place + salt)
+    for pinned in draw(st.sets(st.integers(0, 40), max_size=3)):
+        if pinned < len(messages):
+            messages[pinned].additional_kwargs["pin"] = True
+    return numbered(messages)
+
+
+def _step(step: str, prefix: str, salt: int) -> Iterator[BaseMessage]:
+    kind, count, text = step[0], int(step[1:] or 0), TEXTS[salt % len(TEXTS)]
+    if kind == "h":
+        yield HumanMessage(text)
+    elif kind == "s":
+        yield SystemMessage(text)
+    elif kind == "a":
+        yield AIMessage(text)
+    else:
+        ids = [f"{prefix}_{number}" for number in range(count)]
+        valid = ids[:-1] if kind == "x" else ids
+        broken = [broken_call(name) for name in ids[len(valid) :]]
+        calls = [call(name) for name in valid]
+        yield AIMessage(text if salt % 2 else "", tool_calls=calls, invalid_tool_calls=broken)
+        answered = {"o": [], "p": ids[1:], "r": ids[::-1]}.get(kind, ids)
+        for at, name in enumerate(answered):
+            result = TEXTS[(salt + at) % len(TEXTS)] * (1 + 9 * (at % 2))
+            yield ToolMessage(result, tool_call_id=name, name="look")
 
 
 def call(call_id: str | None, name: str = "look") -> dict[str, Any]:
@@ -43,93 +83,42 @@ def call(call_id: str | None, name: str = "look") -> dict[str, Any]:
 
 
 def broken_call(call_id: str | None) -> dict[str, Any]:
-    return {
-        "name": "save",
-        "args": broken_arguments,
-        "id": call_id,
-        "error": None,
-        "type": "invalid_tool_call",
-    }
+    kind = "invalid_tool_call"
+    return {"name": "save", "args": BROKEN_ARGUMENTS, "id": call_id, "error": None, "type": kind}
 
 
-@st.composite
-def plain_rounds(draw: st.DrawFn, answered: bool = True) -> list[BaseMessage]:
-    """A user message and, mostly, its answer."""
-    asked = HumanMessage(draw(texts), additional_kwargs=draw(pins))
-    if not answered and draw(st.booleans()):
-        return [asked]
-    return [asked, AIMessage(draw(texts), additional_kwargs=draw(pins))]
+STRAYS: tuple[BaseMessage, ...] = (
+    ToolMessage("left over", tool_call_id="gone"),
+    ToolMessage("again", tool_call_id="c0_0"),
+    ToolMessage([{"type": "text", "text": " "}], tool_call_id="c1_0"),
+    AIMessage(""),
+    AIMessage([{"type": "text", "text": ""}]),
+    AIMessage([{"type": "thinking", "thinking": "hm", "signature": "s"}]),
+    AIMessage("", invalid_tool_calls=[broken_call(None), broken_call(None)]),
+    AIMessage("twice", tool_calls=[call("c0_0"), call("c0_0"), call(None)]),
+    HumanMessage(" "),
+    HumanMessage([{"type": "text", "text": ""}, {"type": "text", "text": "hi"}]),
+    SystemMessage("From now on be brief."),
+)
+"""Messages that belong nowhere."""
 
-
-@st.composite
-def batch_of_calls(draw: st.DrawFn, finished: bool = True) -> list[BaseMessage]:
-    """An assistant message with up to four calls, and its results in any order, or some."""
-    count = draw(st.integers(1, 4))
-    # Small numbers on purpose: some models number the calls of each message anew.
-    names = [f"c{draw(st.integers(0, 9))}_{position}" for position in range(count)]
-    unreadable = draw(st.booleans()) and draw(st.booleans())
-    valid = names[:-1] if unreadable else names
-    caller = AIMessage(
-        draw(st.sampled_from(["", "I look it up."])),
-        tool_calls=[call(name) for name in valid],
-        invalid_tool_calls=[broken_call(name) for name in names[len(valid) :]],
-        additional_kwargs=draw(pins),
-    )
-    order = draw(st.permutations(names))
-    if not finished:
-        order = order[: draw(st.integers(0, count - 1))]
-    results = [
-        ToolMessage(
-            draw(texts) * draw(st.sampled_from([1, 1, 1, 300])),
-            tool_call_id=name,
-            name="look",
-            additional_kwargs=draw(pins),
-        )
-        for name in order
-    ]
-    return [caller, *results]
-
-
-@st.composite
-def tool_rounds(draw: st.DrawFn, open_end: bool = False) -> list[BaseMessage]:
-    """A user message, one to three batches of calls, and the answer; or a loop that still runs."""
-    asked = HumanMessage(draw(texts), additional_kwargs=draw(pins))
-    loop = draw(st.lists(batch_of_calls(), min_size=1, max_size=3))
-    flat = [message for batch in loop for message in batch]
-    if not open_end:
-        return [asked, *flat, AIMessage(draw(texts))]
-    return [asked, *flat, *(draw(batch_of_calls(finished=False)) if draw(st.booleans()) else [])]
-
-
-@st.composite
-def transcripts(draw: st.DrawFn) -> list[BaseMessage]:
-    """A well-formed transcript, each message with an id: what the state of a thread may hold."""
-    messages: list[BaseMessage] = []
-    if draw(st.booleans()):
-        messages.append(
-            HumanMessage("Here is a summary of the conversation to date:", name=SUMMARY)
-        )
-    for one in draw(st.lists(st.one_of(plain_rounds(), tool_rounds()), max_size=6)):
-        messages += one
-        if draw(st.integers(0, 5)) == 0:
-            messages.append(SystemMessage(draw(texts)))
-    messages += draw(st.one_of(plain_rounds(answered=False), tool_rounds(open_end=True)))
-    return numbered(messages)
+damages = st.tuples(
+    st.sampled_from(["lose", "double", "move", "empty", *STRAYS]),
+    st.integers(0, 40),
+    st.integers(0, 40),
+)
 
 
 @st.composite
 def broken_transcripts(draw: st.DrawFn) -> list[BaseMessage]:
     """A transcript with messages lost, doubled, moved, emptied and added."""
     messages = list(draw(transcripts()))
-    for _ in range(draw(st.integers(0, 5))):
-        damage = draw(st.sampled_from(["lose", "double", "move", "empty", "add"]))
-        at = draw(st.integers(0, max(0, len(messages) - 1)))
-        to = draw(st.integers(0, len(messages)))
-        if damage == "add":
-            messages.insert(to, draw(strays()))
+    for damage, at, to in draw(st.lists(damages, max_size=5)):
+        if isinstance(damage, BaseMessage):
+            messages.insert(to % (len(messages) + 1), damage)
         elif messages:
-            _damage(messages, damage, at, to)
-    return numbered([message.model_copy() for message in messages])
+            _damage(messages, damage, at % len(messages), to % len(messages))
+    return numbered(messages)
 
 
 def _damage(messages: list[BaseMessage], damage: str, at: int, to: int) -> None:
@@ -140,30 +129,11 @@ def _damage(messages: list[BaseMessage], damage: str, at: int, to: int) -> None:
     else:
         lost = messages.pop(at)
         if damage == "move":
-            messages.insert(min(to, len(messages)), lost)
-
-
-def strays() -> st.SearchStrategy[BaseMessage]:
-    """Messages that belong nowhere."""
-    return st.sampled_from(
-        [
-            ToolMessage("left over", tool_call_id="gone"),
-            ToolMessage("again", tool_call_id="c0_0"),
-            ToolMessage([{"type": "text", "text": " "}], tool_call_id="c1_0"),
-            AIMessage(""),
-            AIMessage([{"type": "text", "text": ""}]),
-            AIMessage([{"type": "thinking", "thinking": "hm", "signature": "s"}]),
-            AIMessage("", invalid_tool_calls=[broken_call(None), broken_call(None)]),
-            AIMessage("twice", tool_calls=[call("c0_0"), call("c0_0"), call(None)]),
-            HumanMessage(" "),
-            HumanMessage([{"type": "text", "text": ""}, {"type": "text", "text": "hi"}]),
-            SystemMessage("From now on be brief."),
-        ]
-    ).map(lambda message: message.model_copy())
+            messages.insert(to, lost)
 
 
 def numbered(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return `messages` with the ids m0, m1, ..."""
+    """Return copies of `messages` with the ids m0, m1, ..."""
     return [each.model_copy(update={"id": f"m{i}"}) for i, each in enumerate(messages)]
 
 

@@ -208,3 +208,4 @@ def test_a_home_that_may_not_be_made_is_an_error_that_names_the_setting(new_home
     new_home.mkdir(mode=0o500)
     with pytest.raises(EmbeddedPostgresError, match="EVERLONG_HOME"):
         server_of(new_home / "inner").start()
+    new_home.chmod(0o700)

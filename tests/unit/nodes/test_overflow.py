@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.exceptions import ContextOverflowError
 
 from everlong.nodes.overflow import Overflow, overflow_in
@@ -98,6 +100,7 @@ NEVER = """
 400 - image exceeds 5 MB maximum: 5316852 bytes > 5242880 bytes
 400 - The `reasoning_content` in the thinking mode must be passed back to the API.
 404 - The model `gpt-9` does not exist: its maximum context length is unknown
+- - You have exceeded the token limit per minute of your plan.
 503 - Model is overloaded, please try again later
 400 - 'max_tokens' is too large: 90000. This model's maximum context length is 8192 tokens and your request has 100 input tokens.
 - - Connection error.
@@ -198,3 +201,16 @@ def test_botocores_errors_carry_their_status_in_a_mapping() -> None:
 def test_a_request_that_the_provider_repeats_is_not_read_as_its_words() -> None:
     text = "Invalid value. Input: " + "x" * 5_000 + " prompt is too long"
     assert overflow_in(ApiError(text, 400)) is None
+
+
+WORDS = st.sampled_from(
+    ["maximum context length is", "prompt is too long:", "limit", "requested", "+", ">", "tokens"]
+)
+NUMBERS = st.from_regex(r"[\d,_.]{1,400}[ ]?[km]?", fullmatch=True)
+
+
+@given(st.lists(WORDS | NUMBERS | st.text(max_size=5)))
+def test_no_text_breaks_the_reading(words: list[str]) -> None:
+    found = overflow_in(ApiError(" ".join(words), 413))
+    assert found
+    assert found.limit is None or found.limit >= 256
