@@ -154,3 +154,27 @@ GOAL_HEADING = one_of(
 )
 OURSELVES = one_of(r"everlong(?:'s offline model| 的离线模型)")
 """A sentence of the offline model about itself."""
+
+SUMMARISE = one_of(
+    r"""
+    summar[iy]|condense|sum up|recap|compact
+    总结|概括|归纳|梳理|汇总|摘要|压缩
+    """
+)
+RECALL = one_of(
+    r"""
+    (?:please |now |so |then |and )*(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell|answer|recap)\b
+    (?:could|can|would|will) you (?:please )?(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell)\b
+    (?:请|麻烦|帮我|你|您|先)*(?:再|告诉|列出|重复|复述|回忆|说出|说说|说一|报一|回答|提醒我|给我(?:看|说))|把.{1,30}(?:说|念|读|列|报)
+    """,
+    whole=True,
+)
+REVERSE = one_of(
+    r"\b(?:backwards?|in reverse|reverse[ds]?)\b|(?:倒|反)(?:过来|着|序)(?:说|念|读|写|拼)?|倒序|逆序"
+)
+VERBATIM = one_of(
+    r"""
+    \bexact(?:ly)? (?:\w+ ){0,2}(?:words?|wording|sentences?|text|messages?|quote)|\b(?:my|the) exact\b|\bword for word\b|\bverbatim\b|\bliterally said\b
+    原文|原话|原句|逐字|一字不差|一模一样的话
+    """
+)

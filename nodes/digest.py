@@ -11,9 +11,9 @@ from everlong.nodes.digest_lines import (
     carried,
     fitted,
     lead,
+    lead_of,
     settled,
     shortened,
-    without_lead,
 )
 from everlong.nodes.identifiers import identifiers
 from everlong.nodes.statements import (
@@ -92,19 +92,15 @@ def _user_items(sentence: str, tongue: Language) -> list[Item]:
 def _assistant_items(text: str, tongue: Language, *, asked: bool) -> list[Item]:
     """Return what an assistant settles: decisions, exact values, and how an answer begins."""
     found: list[Item] = []
-    for sentence in _stated(text):
+    for sentence in () if cues.OURSELVES.search(text) else _stated(text):
         said = core(sentence)
-        if not said or sentence.startswith("#") or without_lead(sentence) != _unmarked(sentence):
+        if not said or sentence.startswith("#") or lead_of(sentence):
             continue  # manners, a heading, or a line of a digest that is repeated
         exact = bool(identifiers(said))
         telling = exact or cues.DECIDED.search(said) or (asked and not found)
-        if telling and not is_question(sentence) and not cues.OURSELVES.search(sentence):
+        if telling and not is_question(sentence):
             found.append(Item("said", lead("answer", tongue) + shortened(said), int(exact)))
     return found[:ANSWER_SENTENCES]
-
-
-def _unmarked(sentence: str) -> str:
-    return sentence.lstrip("-*•· ").strip()
 
 
 def _call_items(messages: Sequence[BaseMessage], tongue: Language) -> list[Item]:

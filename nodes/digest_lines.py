@@ -79,9 +79,10 @@ def without_lead(line: str) -> str:
     return _ANY_LEAD.sub("", bare(line), count=1) if _ANY_LEAD.match(bare(line)) else bare(line)
 
 
-def was_asked(line: str) -> bool:
-    """Whether a line of a digest only tells what somebody asked."""
-    return bool(_ASKED.match(bare(line)) or _PASSING.match(bare(line)))
+def lead_of(line: str) -> str:
+    """Return the kind of the lead-in that a line of a digest has, such as `open`; empty: none."""
+    found = (name for name, leads in _LEADS.items() if bare(line).startswith(tuple(leads.values())))
+    return next(found, "")
 
 
 def section_of(heading: str) -> Section | None:

@@ -1,5 +1,7 @@
 """Chat models by name, and what to say when one fails."""
 
+import asyncio
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -8,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 
 from everlong.nodes.errors import EverlongError, ModelUnavailableError
 from everlong.nodes.overflow import overflow_in, status_of
-from everlong.nodes.windows import name_of
+from everlong.nodes.windows import name_of, window_of
 
 SHOWN_CHARS = 300
 
@@ -40,6 +42,31 @@ def chat_model(model: BaseChatModel | str) -> BaseChatModel:
         "`openai:deepseek-flash`, or a LangChain chat model"
     )
     raise ModelUnavailableError(msg)
+
+
+_loaded: set[str] = set()
+
+
+async def load(model: BaseChatModel | str) -> BaseChatModel:
+    """Return `chat_model(model)`; a name's first use imports in a thread.
+
+    That takes two seconds and reads files: in the loop it would hold up every other run, and a
+    development server refuses it.
+    """
+    if isinstance(model, str) and model not in _loaded:
+        await asyncio.to_thread(chat_model, model)
+        _loaded.add(model)
+    return chat_model(model)
+
+
+def window(model: BaseChatModel | str) -> int | None:
+    """Return the context window in tokens of a model, or of a name, which is looked up once."""
+    return _window_of_name(model) if isinstance(model, str) else window_of(model)
+
+
+@cache
+def _window_of_name(name: str) -> int | None:
+    return window_of(chat_model(name))
 
 
 def explain(error: BaseException, model: BaseChatModel | str) -> str:

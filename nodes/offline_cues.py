@@ -9,12 +9,6 @@ USUAL_HEADING = one_of(
     (?:当前|用户|会话)(?:目标|任务|意图|需求)|已确认(?:事项|信息|内容)?|待(?:确认|办)(?:事项|问题|内容)?|下一步(?:计划)?|产物|关键(?:信息|事实|决定)|未决事项
     """
 )
-SUMMARISE = one_of(
-    r"""
-    summar[iy]|condense|sum up|recap|compact
-    总结|概括|归纳|梳理|汇总|摘要|压缩
-    """
-)
 STOP_WORDS = frozenset(
     """
     a an the this that these those it its is am are was were be been being do does did done have has had i me my
@@ -133,24 +127,7 @@ NO_TOOLS = one_of(
     (?:不要|别|不用|无需|不必|勿)(?:再|去)?(?:调用|使用|用)(?:任何|其他)?(?:工具|函数)
     """
 )
-VERBATIM = one_of(
-    r"""
-    \bexact(?:ly)? (?:\w+ ){0,2}(?:words?|wording|sentences?|text|messages?|quote)|\b(?:my|the) exact\b|\bword for word\b|\bverbatim\b|\bliterally said\b
-    原文|原话|原句|逐字|一字不差|一模一样的话
-    """
-)
 FIRST = one_of(r"\bfirst\b|\bvery beginning\b|第一|最开始|最初|开头|一开始")
-REVERSE = one_of(
-    r"\b(?:backwards?|in reverse|reverse[ds]?)\b|(?:倒|反)(?:过来|着|序)(?:说|念|读|写|拼)?|倒序|逆序"
-)
-RECALL = one_of(
-    r"""
-    (?:please |now |so |then |and )*(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell|answer|recap)\b
-    (?:could|can|would|will) you (?:please )?(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell)\b
-    (?:请|麻烦|帮我|你|您|先)*(?:再|告诉|列出|重复|复述|回忆|说出|说说|说一|报一|回答|提醒我|给我(?:看|说))|把.{1,30}(?:说|念|读|列|报)
-    """,
-    whole=True,
-)
 WANTS_ALL = one_of(
     r"""
     \b(?:all|every|everything|list|each|both|which \w+s|what (?:\w+ ){0,2}\w+s (?:do|did|are|were|have))\b
@@ -165,3 +142,14 @@ WHEN = one_of(
     r"\bwhen\b|\bwhat (?:date|day|time)\b|什么时候|何时|哪天|哪年|几[点号月]|什么时间|日期"
 )
 HOW_MUCH = one_of(r"\bhow (?:much|many|long|old|big|far)\b|多少|几[个人天次]|多大|多久")
+CALL = one_of(r"\b(?:call|use|run|invoke|execute)\b|调用|使用|运行|执行|用")
+CALL_BEFORE = one_of(
+    r"""
+    (?:\b(?:call|use|run|invoke|execute)(?: the| a)?(?: tool| function)?|(?:调用|使用|运行|执行|用)(?:一下)?(?:工具|函数)?)\s*[`"“「']?$
+    """
+)
+CALL_OF = one_of(
+    r"""
+    (?:\b(?:call|use|run|invoke|execute)(?: the)?(?: tool| function)?|(?:调用|使用|运行|执行)(?:一下)?(?:工具|函数)?)\s*[`"“「']?(?P<name>[A-Za-z_][\w.-]*)[`"”」']?(?: tool)?\s*(?:with|参数)?\s*[:：]?\s*\{
+    """
+)

@@ -7,6 +7,7 @@ Source: the thinking mode page of DeepSeek's documentation.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -33,6 +34,9 @@ RETRIES = 2
 
 REASONING = "reasoning_content"
 
+OPENAI_REASONING = re.compile(r"o\d|gpt-[5-9]")
+"""Models that refuse `max_tokens`, at a gateway too; other servers may not know the newer name."""
+
 
 class OpenAICompatible(ChatOpenAI):
     """ChatOpenAI that also keeps cached tokens and reasoning under the names of other providers."""
@@ -56,7 +60,7 @@ class OpenAICompatible(ChatOpenAI):
         payload = cast("dict[str, Any]", super()._get_request_payload(input_, stop=stop, **kwargs))
         if self.is_openai:
             return payload
-        if "max_completion_tokens" in payload:  # OpenAI's newer name, which not all others know
+        if "max_completion_tokens" in payload and not OPENAI_REASONING.match(self.model_name):
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         messages = self._convert_input(input_).to_messages()
         for message, sent in zip(messages, payload["messages"], strict=True):
@@ -173,6 +177,12 @@ def _plain_client() -> Any:
     return openai.DefaultHttpxClient()
 
 
+@cache
+def _forgetful_client() -> Any:
+    """Return a client that keeps no connection, and so serves any loop."""
+    return openai.DefaultAsyncHttpxClient(headers={"Connection": "close"})
+
+
 _clients: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None, None]]] = {}
 
 
@@ -180,12 +190,12 @@ def _client_of_loop() -> Any:
     """Return the running loop's client, so that its connections are used again.
 
     A connection belongs to the loop that opened it: used from a second `asyncio.run`, it fails
-    with "Event loop is closed". Where no loop runs, nobody knows which it will be: none is kept.
+    with "Event loop is closed". Where no loop runs, nobody knows which will.
     """
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return openai.DefaultAsyncHttpxClient(headers={"Connection": "close"})
+        return _forgetful_client()
     if loop not in _clients:
         for closed in [one for one in list(_clients) if one.is_closed()]:
             _clients.pop(closed, None)

@@ -7,7 +7,7 @@ from typing import Literal
 from everlong.nodes import cues
 
 Language = Literal["zh", "en", ""]
-Kind = Literal["nothing", "question", "request", "open", "goal", "remember", "confirmed", "fact"]
+Kind = Literal["nothing", "question", "request", "open", "goal", "recall", "remember", "confirmed", "fact"]
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _ENGLISH = re.compile(
@@ -90,15 +90,24 @@ def kind_of(sentence: str) -> Kind:
     tests: list[tuple[Kind, object]] = [
         ("nothing", not said),
         ("question", asks and not polite),
+        ("recall", asks and _recalls(line)),
         ("request", asks),
         ("remember", cues.REMEMBER.match(line)),
         ("confirmed", cues.CONFIRMED.match(line)),
+        ("recall", _recalls(line)),
         ("request", cues.REQUEST.match(cues.ORDER.sub("", line)) or cues.REQUEST.match(said)),
         ("open", cues.OPEN.search(said)),
         ("goal", cues.GOAL.match(said)),
         ("fact", True),
     ]
     return next(kind for kind, found in tests if found)
+
+
+def _recalls(line: str) -> bool:
+    """Whether a request is for something that was said, to be repeated or summed up."""
+    told = cues.ORDER.sub("", line)
+    asked = bool(cues.REQUEST.match(told))
+    return bool(cues.RECALL.match(told)) or (asked and bool(cues.SUMMARISE.search(told)))
 
 
 def is_question(sentence: str) -> bool:

@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
+from everlong.nodes import budget
 from everlong.nodes.context import Context
 from everlong.stores.postgres import open_stores
 
@@ -43,6 +44,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text.rstrip() + "\n" == path.read_text("utf-8"), f"{name} changed: make golden"
 
     return check
+
+
+@pytest.fixture(autouse=True)
+def every_warning_is_new() -> None:
+    """Let each test see the warnings that a process gives once."""
+    budget._warn_once.cache_clear()
 
 
 @dataclass(frozen=True)

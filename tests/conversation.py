@@ -45,8 +45,13 @@ class Conversation:
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.use_store(self.store)
+
+    def use_store(self, store: BaseStore | None) -> None:
+        """Go on with another store."""
+        self.store = store
         builder = build(tools=self.tools, clock=self.clock)
-        self.graph = builder.compile(checkpointer=self.saver, store=self.store)
+        self.graph = builder.compile(checkpointer=self.saver, store=store)
 
     @property
     def config(self) -> RunnableConfig:

@@ -69,9 +69,11 @@ def _step(step: str, prefix: str, salt: int) -> Iterator[BaseMessage]:
     else:
         ids = [f"{prefix}_{number}" for number in range(count)]
         valid = ids[:-1] if kind == "x" else ids
-        broken = [broken_call(name) for name in ids[len(valid) :]]
-        calls = [call(name) for name in valid]
-        yield AIMessage(text if salt % 2 else "", tool_calls=calls, invalid_tool_calls=broken)
+        yield AIMessage(
+            text if salt % 2 else "",
+            tool_calls=[call(name) for name in valid],
+            invalid_tool_calls=[broken_call(name) for name in ids[len(valid) :]],
+        )
         answered = {"o": [], "p": ids[1:], "r": ids[::-1]}.get(kind, ids)
         for at, name in enumerate(answered):
             result = TEXTS[(salt + at) % len(TEXTS)] * (1 + 9 * (at % 2))
@@ -85,6 +87,22 @@ def call(call_id: str | None, name: str = "look") -> dict[str, Any]:
 def broken_call(call_id: str | None) -> dict[str, Any]:
     kind = "invalid_tool_call"
     return {"name": "save", "args": BROKEN_ARGUMENTS, "id": call_id, "error": None, "type": kind}
+
+
+def human(message_id: str, text: str = "go on", **kwargs: Any) -> HumanMessage:
+    return HumanMessage(text, id=message_id, additional_kwargs=kwargs)
+
+
+def says(message_id: str, text: str = "done", **kwargs: Any) -> AIMessage:
+    return AIMessage(text, id=message_id, additional_kwargs=kwargs)
+
+
+def calls(message_id: str, *ids: str | None, text: str = "", name: str = "look") -> AIMessage:
+    return AIMessage(text, id=message_id, tool_calls=[call(one, name) for one in ids])
+
+
+def result(message_id: str, call_id: str, text: str = "ok", **kwargs: Any) -> ToolMessage:
+    return ToolMessage(text, id=message_id, tool_call_id=call_id, additional_kwargs=kwargs)
 
 
 STRAYS: tuple[BaseMessage, ...] = (

@@ -23,6 +23,7 @@ from embedded_clients import (
     write,
 )
 from everlong.stores.embedded import EmbeddedPostgres, EmbeddedPostgresError
+from everlong.stores.embedded_reaper import START_LOCK, try_lock
 from everlong.stores.postgres_binaries import UNFINISHED, find_programs, installed
 from fix_postgres import await_stop, is_alive, is_stopped, process_ids, processes_in
 
@@ -89,11 +90,24 @@ def test_a_kill_during_initdb_leaves_no_broken_folder(new_home: Path, delay: flo
     assert list(new_home.glob(f"{UNFINISHED}*")) == []
 
 
+def test_nobody_starts_a_server_while_an_orphaned_initdb_lives(new_home: Path) -> None:
+    with running_clients(new_home, 1) as (client,):
+        while not list(new_home.glob(f"{UNFINISHED}*/PG_VERSION")):
+            time.sleep(0.001)
+        end(client)
+    orphans = set(processes_in(new_home))
+    lock = try_lock(new_home / START_LOCK)
+    if lock is not None:
+        os.close(lock)
+        assert not orphans & set(processes_in(new_home))
+
+
 def test_a_reused_process_id_does_not_bar_the_start(home: Path) -> None:
     with running_clients(home, 1) as (client,):
         said(client)
         crash(home, client)
-    with subprocess.Popen(["/bin/sleep", "60"], **identity(home)) as stranger:
+    stranger = subprocess.Popen(["/bin/sleep", "60"], **identity(home))
+    try:
         for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
             lock_file = home / "data" / name
             _, rest = lock_file.read_text().split("\n", 1)
@@ -102,7 +116,9 @@ def test_a_reused_process_id_does_not_bar_the_start(home: Path) -> None:
             assert ask(dsn, "SELECT 1") == 1
         await_stop(home)
         assert stranger.poll() is None
+    finally:
         stranger.kill()
+        stranger.wait()
 
 
 @pytest.mark.parametrize("left", ["", "\n", "4", "nonsense\n/somewhere\n"])

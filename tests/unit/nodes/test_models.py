@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
 from everlong.nodes.errors import InvalidInputError, ModelUnavailableError
-from everlong.nodes.models import chat_model, explain
+from everlong.nodes.models import chat_model, explain, load, window
 from everlong.nodes.windows import Limits, known_limits, limits_of, name_of, window_of
 
 
@@ -170,6 +171,21 @@ def test_the_profile_goes_before_the_table() -> None:
     assert window_of(Other(model="gpt-4o", profile=empty)) == 128_000
     assert window_of(chat_model("openai:gpt-4o")) == 128_000
     assert window_of(chat_model("openai:deepseek-flash")) == 1_000_000
+
+
+def test_a_names_window_is_looked_up_once() -> None:
+    began = time.perf_counter()
+    assert {window("openai:deepseek-flash") for _ in range(10_000)} == {1_000_000}
+    assert time.perf_counter() - began < 1
+    assert window(Other(model="glm-5")) == 200_000
+
+
+async def test_a_model_is_loaded_like_it_is_named() -> None:
+    model = Other()
+    assert await load(model) is model
+    assert [name_of(await load("openai:gpt-4o")) for _ in range(2)] == ["gpt-4o"] * 2
+    with pytest.raises(ModelUnavailableError):
+        await load("gpt-4o")
 
 
 def test_a_model_without_a_name_has_its_classs() -> None:
