@@ -4,9 +4,9 @@ Source: examples E1, E3 and CTX-009 of docs/behaviour.md; their numbers have to 
 """
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -30,8 +30,10 @@ CODE_WORD_ROUNDS = (
     "再说一遍暗号。",
 )
 MIGRATION_ROUNDS = (
-    "任务编号 CTX-009。要确认四项：Java 版本、Spring Boot 版本、启动类、源码目录；"
-    "构建命令和测试命令待确认。",
+    (
+        "任务编号 CTX-009。要确认四项：Java 版本、Spring Boot 版本、启动类、源码目录；"
+        "构建命令和测试命令待确认。"
+    ),
     "已确认：Java 17，Spring Boot 4.1.0。",
     "已确认：启动类 AgentScopeJavaApplication，源码目录 src/main/java。",
     "请总结已确认和待确认的内容。",
@@ -50,9 +52,7 @@ FINISHED_LIST: tuple[AnyMessage, ...] = (
     ToolMessage("Bergen: 310 bolts", tool_call_id="c2", name="stock", id="t2"),
     AIMessage("Oslo has 1,240 bolts, Bergen 310.", id="a2"),
     HumanMessage("And Narvik?", id="h2"),
-    AIMessage(
-        "", id="a3", tool_calls=[{"name": "stock", "args": {"city": "Narvik"}, "id": "c3"}]
-    ),
+    AIMessage("", id="a3", tool_calls=[{"name": "stock", "args": {"city": "Narvik"}, "id": "c3"}]),
     ToolMessage("Narvik: 95 bolts", tool_call_id="c3", name="stock", id="t3"),
     AIMessage("Narvik has 95 bolts.", id="a4"),
 )
@@ -119,7 +119,7 @@ class _Requests(AsyncCallbackHandler):
 
 
 @contextmanager
-def _log_lines() -> Any:
+def _log_lines() -> Generator[list[str]]:
     """Collect the lines of everlong's loggers."""
     lines: list[str] = []
     handler = logging.Handler()
@@ -162,7 +162,9 @@ class Player:
         snapshot = await self.agent.aget_state(self.config)
         return list(snapshot.values.get("messages", []))
 
-    async def play(self, question: str, given: dict[str, Any] | None = None) -> tuple[Round, list[list[BaseMessage]]]:
+    async def play(
+        self, question: str, given: dict[str, Any] | None = None
+    ) -> tuple[Round, list[list[BaseMessage]]]:
         """Run one call and return what happened, and the requests in full."""
         watcher = _Requests()
         before = await self.messages()
@@ -197,7 +199,7 @@ def _player(agent: Agent, name: str, compaction: Compaction) -> Player:
 
 
 def _with(done: Round, *checks: Check) -> Round:
-    return Round(**{**done.__dict__, "checks": list(checks)})
+    return replace(done, checks=list(checks))
 
 
 def _example(player: Player, name: str, title: str, rounds: Sequence[Round]) -> Example:
@@ -212,9 +214,7 @@ def _example(player: Player, name: str, title: str, rounds: Sequence[Round]) -> 
 
 async def finished_list(agent: Agent) -> Example:
     """E1: a compaction on request, whose plain cut would part a call from its result."""
-    settings = Compaction(
-        trigger_messages=6, keep_messages=2, keep_tokens=0, flush_before=False
-    )
+    settings = Compaction(trigger_messages=6, keep_messages=2, keep_tokens=0, flush_before=False)
     player = _player(agent, "E1", settings)
     given = {"messages": list(FINISHED_LIST), "request": {"compact": True}}
     done, _ = await player.play("(compact the nine messages)", given)
@@ -222,7 +222,7 @@ async def finished_list(agent: Agent) -> Example:
     snapshot = await agent.aget_state(player.config)
     receipt = snapshot.values["compaction"]
     done = _with(
-        Round(**{**done.__dict__, "before": [line_of(message) for message in FINISHED_LIST]}),
+        replace(done, before=[line_of(message) for message in FINISHED_LIST]),
         Check(what="plain cut", expected=7, got=receipt.get("plain_cut")),
         Check(what="safe cut", expected=6, got=receipt.get("safe_cut")),
         Check(what="messages after", expected=4, got=len(after)),
@@ -238,9 +238,7 @@ async def finished_list(agent: Agent) -> Example:
 
 async def code_word(agent: Agent) -> Example:
     """E3: five plain rounds; from the third on, each one compacts."""
-    settings = Compaction(
-        trigger_messages=5, keep_messages=2, keep_tokens=0, flush_before=False
-    )
+    settings = Compaction(trigger_messages=5, keep_messages=2, keep_tokens=0, flush_before=False)
     player = _player(agent, "E3", settings)
     rounds: list[Round] = []
     sent: list[list[BaseMessage]] = []
@@ -318,7 +316,7 @@ def _logged(done: Round, part: str) -> bool:
     return any(part in line for line in done.log)
 
 
-async def examples(agent: Agent) -> AsyncIterator[Example]:
+async def examples(agent: Agent) -> AsyncGenerator[Example]:
     """Run the examples one after the other."""
     for play in (finished_list, code_word, migration):
         yield await play(agent)

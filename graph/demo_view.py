@@ -60,7 +60,9 @@ def _show_lines(console: Console, title: str, lines: Sequence[str]) -> None:
 
 def _show_check(console: Console, check: Check) -> None:
     if check.ok:
-        console.print(f"  [green]✓[/] {escape(check.what)}: {escape(str(check.got))}", highlight=False)
+        console.print(
+            f"  [green]✓[/] {escape(check.what)}: {escape(str(check.got))}", highlight=False
+        )
         return
     console.print(
         f"  [red]✗[/] {escape(check.what)}: expected {escape(str(check.expected))}; "

@@ -1,9 +1,9 @@
 """Run the graph on Postgres in a process of your own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
@@ -24,17 +24,18 @@ from everlong.stores.text import clean_text
 Compiled = CompiledStateGraph[State, Context, Input, Output]
 Given = Context | Mapping[str, Any] | None
 DURABILITY = "sync"
-"""A killed process repeats no finished tool: each step is in the database before the next begins."""
+"""A killed process repeats no finished tool: each step is stored before the next begins."""
 
 
 class Agent:
     """The compiled graph, with one run of a thread at a time and nothing that bad input can change.
 
-    Everything that is not here (`aget_state_history`, `get_graph`, ...) is the compiled graph's own.
+    What is not here (`aget_state_history`, `get_graph`, ...) is the compiled graph's own.
     """
 
     def __init__(self, graph: Compiled, stores: Stores) -> None:
         self.graph = graph
+        self._any: Any = graph  # its methods' types know neither a mapping nor a command
         self.store: BaseStore = stores.store
         """The store with every user's records."""
         self._locks = stores.locks
@@ -57,9 +58,7 @@ class Agent:
             InvalidInputError: no user, another user's thread, a setting out of range, no thread id.
         """
         async with self._turn(config, context) as checked:
-            return await self.graph.ainvoke(
-                cast("Any", input), config, context=checked, **_durable(options)
-            )
+            return await self._any.ainvoke(input, config, context=checked, **_durable(options))
 
     async def astream(
         self,
@@ -75,8 +74,8 @@ class Agent:
             InvalidInputError: as `ainvoke`.
         """
         async with self._turn(config, context) as checked:
-            async for part in self.graph.astream(
-                cast("Any", input), config, context=checked, **_durable(options)
+            async for part in self._any.astream(
+                input, config, context=checked, **_durable(options)
             ):
                 yield part
 
@@ -95,9 +94,7 @@ class Agent:
         """
         options = {"version": "v2"} | _durable(options)
         async with self._turn(config, context) as checked:
-            async for event in self.graph.astream_events(
-                cast("Any", input), config, context=checked, **options
-            ):
+            async for event in self._any.astream_events(input, config, context=checked, **options):
                 yield event
 
     async def aupdate_state(
@@ -108,7 +105,7 @@ class Agent:
             return await self.graph.aupdate_state(config, values, **options)
 
     @asynccontextmanager
-    async def _turn(self, config: RunnableConfig, context: Given) -> AsyncIterator[Context]:
+    async def _turn(self, config: RunnableConfig, context: Given) -> AsyncGenerator[Context]:
         """Check before anything is written, and wait for the thread's turn."""
         checked = _checked(context)
         thread_id = _thread_id(config)
@@ -157,16 +154,17 @@ async def open_agent(
     tools: Sequence[BaseTool | Callable[..., Any]] = (),
     dsn: str | None = None,
     clock: Clock = utc_now,
-) -> AsyncIterator[Agent]:
+) -> AsyncGenerator[Agent]:
     """Open the agent on Postgres: `dsn`, else `DATABASE_URL`, else the embedded server.
 
     Raises:
         DatabaseUnavailableError: Postgres cannot be reached.
         EmbeddedPostgresError: the embedded server cannot be started.
     """
-    async with _database(dsn) as found, open_stores(
-        found, pool_size=settings().pool_size
-    ) as stores:
+    async with (
+        _database(dsn) as found,
+        open_stores(found, pool_size=settings().pool_size) as stores,
+    ):
         graph = build(tools=tools, clock=clock).compile(
             checkpointer=stores.saver, store=stores.store, name="everlong"
         )
@@ -174,7 +172,7 @@ async def open_agent(
 
 
 @asynccontextmanager
-async def _database(dsn: str | None) -> AsyncIterator[str]:
+async def _database(dsn: str | None) -> AsyncGenerator[str]:
     """Yield where the data is; an embedded server is held meanwhile."""
     given = dsn or settings().database_url
     if given:

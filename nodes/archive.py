@@ -1,4 +1,4 @@
-"""Keep the transcript complete (R17): shared by `compact`, before it removes, and `flush_memory`."""
+"""Keep the transcript complete (R17): for `compact`, before it removes, and `flush_memory`."""
 
 import logging
 from collections.abc import Sequence
@@ -38,7 +38,9 @@ async def archive(run: Run, state: State) -> dict[str, Any]:
     count = int(state.archived.get("count", 0))
     new = after(state.messages, str(state.archived.get("through", "")))
     if new is None:  # the watermark's message was edited away: ask the archive what it holds
-        held = {entry.message_id for entry in await transcripts.read(store, run.user_id, run.thread_id)}
+        held = {
+            entry.message_id for entry in await transcripts.read(store, run.user_id, run.thread_id)
+        }
         count = len(held)
         new = [message for message in state.messages if message.id not in held]
     new = [message for message in new if not is_summary(message)]

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
@@ -18,7 +18,7 @@ from everlong.nodes.recall import recall
 from everlong.nodes.replacement import not_flushed, replacement, untouched, with_requests
 from everlong.nodes.request import fixed_tokens
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import Call, State, Update
+from everlong.nodes.state import State, Update
 from everlong.nodes.summarise import Summarised, summarise
 from everlong.nodes.thresholds import compaction_trigger, limits_for
 from everlong.nodes.toolbox import Toolbox
@@ -29,8 +29,8 @@ log = logging.getLogger("everlong.compaction")
 async def compact(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -> Update:
     """Replace the older part of the history by one summary, or leave it exactly as it is.
 
-    Reads `messages`, `call`, `meter` and the watermarks. Writes them in one update, with the receipt
-    in `compaction`. No failure but a cancel ends the call.
+    Reads `messages`, `call`, `meter` and the watermarks. Writes them in one update, with the
+    receipt in `compaction`. No failure but a cancel ends the call.
     """
     run = run_of(state, runtime)
     try:
@@ -60,11 +60,13 @@ async def _compacted(run: Run, state: State) -> Update:
     lighter = Update(archived=archived, meter=meter)
     if shorter:
         lighter["messages"] = shorter
-    if shorter and trigger == "tokens" and not trigger_of(
-        limits, messages=visible(messages), tokens=request
+    if (
+        shorter
+        and trigger == "tokens"
+        and not trigger_of(limits, messages=visible(messages), tokens=request)
     ):
         found = untouched(state, outcome="shortened", reason="old tool results", settled=False)
-        return Update(**{**lighter, **found})
+        return lighter | found
     planned = plan(
         messages,
         settings=run.context.compaction,
@@ -76,8 +78,8 @@ async def _compacted(run: Run, state: State) -> Update:
     if not planned.split.is_cut:
         reason = planned.split.cut.reason
         found = untouched(state, outcome="nothing to replace", reason=reason, plan=planned)
-        return Update(**{**lighter, **found})
-    return Update(**{**lighter, **await _replaced(run, state, planned, archived)})
+        return lighter | found
+    return lighter | await _replaced(run, state, planned, archived)
 
 
 async def _replaced(run: Run, state: State, planned: Plan, archived: dict[str, Any]) -> Update:
@@ -137,12 +139,10 @@ async def _with_memory_read_again(
         "fixed_tokens": fixed,
         "memory_version": str(recalled.get("version", "")),
     }
-    return Update(**{**update, "recalled": recalled, "call": cast("Call", call)})
+    return update | Update(recalled=recalled, call=call)
 
 
-def _with(
-    messages: Sequence[BaseMessage], shorter: Sequence[BaseMessage]
-) -> list[BaseMessage]:
+def _with(messages: Sequence[BaseMessage], shorter: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with the shortened ones in their places."""
     by_id = {message.id: message for message in shorter}
     return [by_id.get(message.id, message) for message in messages]

@@ -6,7 +6,7 @@ from typing import Any
 from langchain_core.messages import HumanMessage
 
 from everlong.nodes.inner import ask
-from everlong.nodes.models import chat_model
+from everlong.nodes.models import load
 from everlong.nodes.prompts import render
 from everlong.nodes.run import Run
 from everlong.nodes.summary import objection
@@ -39,7 +39,7 @@ async def consolidation(run: Run) -> list[dict[str, Any]]:
         document=document.text if document else "(empty)",
         ledger=ledger.render_day(fresh),
     )
-    model = chat_model(run.context.memory_model or run.context.model)
+    model = await load(run.context.memory_model or run.context.model)
     answer = await ask(
         model, [HumanMessage(prompt)], kind="consolidation", seconds=CONSOLIDATION_SECONDS
     )

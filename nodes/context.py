@@ -41,12 +41,12 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known_names(cls, values: Any) -> Any:
-        if isinstance(values, Mapping):
-            unknown = sorted(set(cast("Mapping[str, Any]", values)) - set(cls.model_fields))
+        if isinstance(values, dict):
+            unknown = sorted(set(cast("dict[str, Any]", values)) - set(cls.model_fields))
             if unknown:
                 msg = f"unknown setting {unknown}; expected one of {sorted(cls.model_fields)}"
                 raise ValueError(msg)
-        return values
+        return cast("Any", values)
 
 
 class Prune(Section):
@@ -151,9 +151,9 @@ class Compaction(Section):
     @classmethod
     def _messages_alone(cls, values: Any) -> Any:
         """`keep_messages` given alone means: by messages."""
-        if isinstance(values, Mapping) and "keep_messages" in values:
-            return {"keep_tokens": 0} | dict(cast("Mapping[str, Any]", values))
-        return values
+        if isinstance(values, dict) and "keep_messages" in values:
+            return {"keep_tokens": 0} | cast("dict[str, Any]", values)
+        return cast("Any", values)
 
 
 class Eviction(Section):
@@ -190,7 +190,7 @@ class Memory(Section):
     enabled: bool = Field(default=True, description="Long-term memory; off: none of it, anywhere.")
     flush: Annotated[str | float, AfterValidator(_flush_rule)] = Field(
         default="always",
-        description="Flush facts after each call: `always`, `never`, or at most every so many minutes.",
+        description="Flush facts: `always` (each call), `never`, or at most every so many minutes.",
     )
     consolidate: Literal["auto", "on_request"] = Field(
         default="auto", description="Rewrite MEMORY.md by itself, or only when asked."
@@ -223,7 +223,7 @@ def _time_zone(value: str) -> str:
 
 
 class Context(Section):
-    """The configuration of one run; each default may come from `EVERLONG_...` in the environment."""
+    """The configuration of one run; `EVERLONG_...` in the environment gives other defaults."""
 
     user_id: str | None = Field(
         default=None,
@@ -251,7 +251,7 @@ class Context(Section):
     )
     rules: str = Field(
         default="",
-        description="Text of AGENTS.md: rules that every request carries and no compaction touches.",
+        description="Text of AGENTS.md: rules that every request carries, uncompacted.",
         json_schema_extra={"langgraph_nodes": ["reason"], "langgraph_type": "prompt"},
     )
     time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
@@ -326,7 +326,9 @@ def context_of(runtime: HasContext) -> Context:
     if given is None:
         found: dict[str, Any] = {}
     elif isinstance(given, Mapping):
-        found = {k: v for k, v in cast("Mapping[str, Any]", given).items() if k in Context.model_fields}
+        found = {
+            k: v for k, v in cast("Mapping[str, Any]", given).items() if k in Context.model_fields
+        }
     else:
         found = {k: getattr(given, k) for k in Context.model_fields if hasattr(given, k)}
     try:

@@ -114,9 +114,9 @@ ORDER = one_of(r"(?:now|then|next|first|finally|also|and|but|so)\b[,\s]*", whole
 GOAL = one_of(
     r"""
     (?:i|we)(?:'d| would|'m| am|'re| are)? (?:want|need|like to|wish|plan|have to|must|try|trying|going to|looking)\b
-    (?:the |our |my )?(?:task|goal|aim|objective|project|ticket|request)\b
+    (?:the |our |my )?(?:task|goal|aim|objective)\b
     (?:我们?|咱们?)?(?:今天|现在)?(?:要(?!求)|想要?|需要|打算|计划|希望|准备)
-    (?:本次|我们?的)?(?:任务|目标|需求|项目)
+    (?:本次|我们?的)?(?:任务|目标|需求)
     """,
     whole=True,
 )
@@ -165,6 +165,7 @@ RECALL = one_of(
     r"""
     (?:please |now |so |then |and )*(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell|answer|recap)\b
     (?:could|can|would|will) you (?:please )?(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell)\b
+    (?:and )?(?:the|my|our) [\w' -]{1,40}?(?: once(?: more)?| again|,? please)\b
     (?:请|麻烦|帮我|你|您|先)*(?:再|告诉|列出|重复|复述|回忆|说出|说说|说一|报一|回答|提醒我|给我(?:看|说))|把.{1,30}(?:说|念|读|列|报)
     """,
     whole=True,
@@ -178,3 +179,11 @@ VERBATIM = one_of(
     原文|原话|原句|逐字|一字不差|一模一样的话
     """
 )
+OWN_LEAD = one_of(
+    r"""
+    (?:you said|i said earlier|the rules say|a tool returned|word for word)\s*:\s*
+    (?:你说过|我之前说过|规则说|工具返回|原文是)[:：]\s*
+    """,
+    whole=True,
+)
+"""How the offline model begins when it repeats what was said."""

@@ -6,18 +6,12 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from everlong.nodes import cues
-from everlong.nodes.digest_lines import (
-    Item,
-    carried,
-    fitted,
-    lead,
-    lead_of,
-    settled,
-    shortened,
-)
+from everlong.nodes.digest_leads import lead, lead_of
+from everlong.nodes.digest_lines import Item, carried, fitted, settled, shortened
 from everlong.nodes.identifiers import identifiers
 from everlong.nodes.statements import (
     Language,
+    bare,
     core,
     is_question,
     kind_of,
@@ -84,8 +78,9 @@ def _user_items(sentence: str, tongue: Language) -> list[Item]:
         return []
     if kind == "open":
         return [Item("open", lead("open", tongue) + point, 3) for point in open_points(sentence)]
-    section = "goal" if kind in ("question", "request", "goal") else "said"
-    weight = {"question": 0, "goal": 3}.get(kind, 2 if identifiers(said) else 1)
+    section = "goal" if kind in ("question", "recall", "request", "goal") else "said"
+    weight = {"question": 0, "recall": 0, "goal": 3}.get(kind, 2 if identifiers(said) else 1)
+    said = bare(sentence).rstrip("?？ ") if kind == "question" else said
     return [Item(section, lead(kind, tongue) + shortened(said), weight)]
 
 
@@ -93,8 +88,8 @@ def _assistant_items(text: str, tongue: Language, *, asked: bool) -> list[Item]:
     """Return what an assistant settles: decisions, exact values, and how an answer begins."""
     found: list[Item] = []
     for sentence in () if cues.OURSELVES.search(text) else _stated(text):
-        said = core(sentence)
-        if not said or sentence.startswith("#") or lead_of(sentence):
+        said = cues.OWN_LEAD.sub("", core(sentence))
+        if not said or sentence.startswith("#") or (sentence[0] == "-" and lead_of(sentence)):
             continue  # manners, a heading, or a line of a digest that is repeated
         exact = bool(identifiers(said))
         telling = exact or cues.DECIDED.search(said) or (asked and not found)
@@ -127,7 +122,7 @@ def _call(name: str, args: object) -> str:
 
 
 def _unfinished(messages: Sequence[BaseMessage], tongue: Language) -> list[Item]:
-    """Return what waits: calls without a result, a request without an answer, a question back."""
+    """Return what waits: calls without a result, and the assistant's last question."""
     answered = {m.tool_call_id for m in messages if isinstance(m, ToolMessage)}
     open_calls = [
         _call(call["name"], call["args"])
@@ -139,11 +134,6 @@ def _unfinished(messages: Sequence[BaseMessage], tongue: Language) -> list[Item]
     found = [Item("open", lead("running", tongue) + call, 3) for call in open_calls]
     spoken = [m for m in messages if m.text.strip() and not isinstance(m, ToolMessage)]
     last = spoken[-1] if spoken else None
-    if isinstance(last, HumanMessage) and not is_summary(last):
-        asked = [one for one in _stated(last.text) if kind_of(one) in ("question", "request")]
-        found += [
-            Item("open", lead("unanswered", tongue) + shortened(core(one)), 3) for one in asked
-        ]
     if isinstance(last, AIMessage):
         asked = [one for one in _stated(last.text) if is_question(one)][-1:]
         found += [

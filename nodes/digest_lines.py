@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everlong.nodes import cues
+from everlong.nodes.digest_leads import ASKED, PASSING, TALK, lead_of, without_lead
 from everlong.nodes.identifiers import identifiers, missing
 from everlong.nodes.statements import Language, bare, key_of
 from everlong.nodes.subjects import subject_of
@@ -14,34 +15,12 @@ from everlong.nodes.tokens import estimate_text
 Section = Literal["goal", "said", "artifacts", "open"]
 
 MOST_ITEMS = 400
+MOSTASKED = 4
+MOST_AIMS = 3
 MOST_CHARS = 300
 LEAST_POINT = {"zh": 2, "en": 4, "": 4}
 """Letters of an open point from which on a later statement that names it settles it."""
 
-_LEADS: dict[str, dict[Language, str]] = {
-    "question": {"zh": "用户问：", "en": "The user asked: ", "": "User asks: "},
-    "request": {"zh": "用户要求：", "en": "The user wants: ", "": "User wants: "},
-    "goal": {"zh": "用户的目标：", "en": "The user's aim: ", "": "User's aim: "},
-    "remember": {"zh": "用户要求记住：", "en": "The user asked to remember: ", "": "To remember: "},
-    "confirmed": {"zh": "用户已确认：", "en": "The user confirmed: ", "": "Confirmed: "},
-    "fact": {"zh": "用户说明：", "en": "The user said: ", "": "User: "},
-    "open": {"zh": "待确认：", "en": "Still open: ", "": "Open: "},
-    "answer": {"zh": "助手说：", "en": "The assistant said: ", "": "Assistant: "},
-    "call": {"zh": "调用工具 ", "en": "Tool called: ", "": "Tool: "},
-    "unanswered": {"zh": "尚未答复：", "en": "Not answered yet: ", "": "Unanswered: "},
-    "asked_back": {"zh": "助手在等答复：", "en": "The assistant asked: ", "": "Assistant asks: "},
-    "running": {"zh": "尚无结果：", "en": "No result yet: ", "": "No result: "},
-}
-
-
-def _leads(*names: str) -> re.Pattern[str]:
-    return re.compile("|".join(re.escape(each) for name in names for each in _LEADS[name].values()))
-
-
-_ANY_LEAD = _leads(*_LEADS)
-_ASKED, _TALK = _leads("question"), _leads("answer", "call")
-_PASSING = _leads("unanswered", "asked_back", "running")
-"""Lines that the next message has overtaken."""
 _HEADING = re.compile(
     r"^\s*(?:#{1,6}\s+(?P<sharp>.+?)\s*#*|\*\*(?P<bold>[^*]{1,40})\*\*[:：]?)\s*$"
 )
@@ -67,22 +46,6 @@ class Item:
     """What is dropped first: 0 questions and talk, 1 statements, 2 exact ones, 3 aims."""
     heading: str = ""
     """Heading of the earlier summary that it stood under."""
-
-
-def lead(kind: str, tongue: Language) -> str:
-    """Return what goes before a line of this kind, so that it reports the words."""
-    return _LEADS[kind][tongue]
-
-
-def without_lead(line: str) -> str:
-    """Return a line of a digest without bullet and lead-in."""
-    return _ANY_LEAD.sub("", bare(line), count=1) if _ANY_LEAD.match(bare(line)) else bare(line)
-
-
-def lead_of(line: str) -> str:
-    """Return the kind of the lead-in that a line of a digest has, such as `open`; empty: none."""
-    found = (name for name, leads in _LEADS.items() if bare(line).startswith(tuple(leads.values())))
-    return next(found, "")
 
 
 def section_of(heading: str) -> Section | None:
@@ -114,27 +77,39 @@ def carried(body: str, headings: Sequence[str]) -> list[Item]:
     for line in body.splitlines():
         if name := heading_of(line, headings):
             heading, section = name, section_of(name) or "said"
-        elif (text := bare(line)) and not _NONE.fullmatch(text) and not _PASSING.match(text):
+        elif (text := bare(line)) and not _NONE.fullmatch(text) and not PASSING.match(text):
             found.append(Item(section, shortened(text), _weight(section, text), heading))
     return found
 
 
 def _weight(section: Section, text: str) -> int:
-    if _ASKED.match(text):
+    if ASKED.match(text):
         return 0
     exact = bool(identifiers(text))
-    if _TALK.match(text) or section == "artifacts":
+    if TALK.match(text) or section == "artifacts":
         return int(exact)
     return 3 if section == "open" or _is_aim(text) else 1 + exact
 
 
 def _is_aim(text: str) -> bool:
-    return text.startswith(tuple(_LEADS["goal"].values()))
+    return lead_of(text) == "goal"
 
 
 def settled(items: Sequence[Item]) -> list[Item]:
     """Drop what is said twice, what a newer value replaces, and open points that were settled."""
-    return _still_open(_newest(_once(_at_most(items))))
+    return _still_open(_newest(_once(_few_wishes(_at_most(items)))))
+
+
+def _few_wishes(items: Sequence[Item]) -> list[Item]:
+    """Keep the newest few questions; of many aims, only the first and the newest weigh most."""
+    asked = [place for place, item in enumerate(items) if ASKED.match(item.text)]
+    aims = [place for place, item in enumerate(items) if _is_aim(item.text)]
+    gone, lighter = set(asked[:-MOSTASKED]), set(aims[MOST_AIMS:-MOST_AIMS])
+    return [
+        replace(item, weight=1) if place in lighter else item
+        for place, item in enumerate(items)
+        if place not in gone
+    ]
 
 
 def _at_most(items: Sequence[Item]) -> list[Item]:
@@ -143,20 +118,33 @@ def _at_most(items: Sequence[Item]) -> list[Item]:
 
 
 def _once(items: Sequence[Item]) -> list[Item]:
-    """Keep, of two lines of a section that hold each other, the longer one, at the older place."""
+    """Keep, of two lines that say the same, the user's and the fuller one, at the older place."""
     kept: list[tuple[str, Item]] = []
     for item in items:
         key = key_of(without_lead(item.text))
         for place, (other, old) in enumerate(kept):
-            same = old.section == item.section and (key in other or other in key)
-            if key == other or same:
-                fuller = item if len(key) > len(other) else old
-                best = replace(fuller, weight=max(old.weight, item.weight), heading=old.heading)
-                kept[place] = (max(key, other, key=len), replace(best, section=old.section))
+            if stays := _stays(old, other, item, key):
+                better = replace(stays, weight=max(old.weight, item.weight), heading=old.heading)
+                kept[place] = (
+                    key if stays is item else other,
+                    replace(better, section=old.section),
+                )
                 break
         else:
             kept.append((key, item))
     return [item for _, item in kept]
+
+
+def _stays(old: Item, old_key: str, new: Item, new_key: str) -> Item | None:
+    """Return which of two lines stands for both; None where each says something of its own."""
+    old_talks, new_talks = bool(TALK.match(old.text)), bool(TALK.match(new.text))
+    if old_key == new_key:
+        return new if old_talks and not new_talks else old
+    if old.section != new.section or bool(PASSING.match(old.text)) != bool(PASSING.match(new.text)):
+        return None
+    if new_key in old_key and (new_talks or not old_talks):
+        return old
+    return new if old_key in new_key and (old_talks or not new_talks) else None
 
 
 def _newest(items: Sequence[Item]) -> list[Item]:

@@ -17,8 +17,8 @@ from everlong.stores import files
 log = logging.getLogger("everlong.eviction")
 
 NOTICE = (
-    "[The result is too long to keep here: {chars:,} characters. It is stored whole as {path}; read "
-    "the rest with read_file.]\n\n"
+    "[The result is too long to keep here: {chars:,} characters. It is stored whole as {path}; "
+    "read the rest with read_file.]\n\n"
     "## Beginning\n{head}\n\n## End\n{tail}"
 )
 
@@ -30,7 +30,9 @@ async def evict(state: State, runtime: Runtime[Context]) -> Update:
     """
     run = run_of(state, runtime)
     moved: list[ToolMessage] = []
-    for message in evictable(run.context, state) if run.store is not None else ():
+    if run.store is None:
+        return Update()
+    for message in evictable(run.context, state):
         try:
             moved.append(await _moved(run, run.store, message))
         except Exception:
@@ -48,9 +50,7 @@ async def _moved(run: Run, store: BaseStore, message: ToolMessage) -> ToolMessag
     origin = {"tool": message.name or "", "call": message.tool_call_id, "thread": run.thread_id}
     await files.write(store, run.user_id, path, text, origin=origin)
     _, preview = eviction_limits(run.context)
-    notice = NOTICE.format(
-        chars=len(text), path=path, head=text[:preview], tail=text[-preview:]
-    )
+    notice = NOTICE.format(chars=len(text), path=path, head=text[:preview], tail=text[-preview:])
     log.info("Evicted %s: %d characters → %s", message.id, len(text), path)
     run.tell({"type": "eviction", "message": message.id, "path": path, "chars": len(text)})
     return message.model_copy(

@@ -1,4 +1,4 @@
-"""Fact extraction (R43): shared by `flush_memory`, after the answer, and `compact`, before it removes."""
+"""Fact extraction (R43): for `flush_memory`, after the answer, and `compact`, before it removes."""
 
 import logging
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from everlong.nodes.inner import ask
-from everlong.nodes.models import chat_model
+from everlong.nodes.models import load
 from everlong.nodes.prompts import render
 from everlong.nodes.run import Run
 from everlong.nodes.summary import render_messages
@@ -59,7 +59,7 @@ async def flush(run: Run, messages: Sequence[BaseMessage], *, remembered: str) -
 
 
 async def _flush(run: Run, store: Any, read: list[BaseMessage], remembered: str) -> Flushed:
-    model = chat_model(run.context.memory_model or run.context.model)
+    model = await load(run.context.memory_model or run.context.model)
     prompt = render(
         "flush_memory",
         now=run.local_time.isoformat(timespec="seconds"),
@@ -103,5 +103,3 @@ def _bounded(text: str, most_chars: int) -> str:
         return text
     half = most_chars // 2
     return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
-
-

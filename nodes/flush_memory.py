@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
@@ -13,7 +12,7 @@ from everlong.nodes.due import consolidation_gap_passed, flush_due
 from everlong.nodes.facts import Flushed, flush
 from everlong.nodes.replacement import with_requests
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import Call, State, Update
+from everlong.nodes.state import State, Update
 from everlong.stores import memory, transcripts
 
 log = logging.getLogger("everlong.memory")
@@ -50,7 +49,9 @@ async def _flush(run: Run, state: State) -> Flushed:
     if store is None or not await flush_due(run, store):
         return Flushed()
     new = after(state.messages, state.flushed_through)
-    if new is None:  # the watermark's message was edited away: this call's messages are new for sure
+    if (
+        new is None
+    ):  # the watermark's message was edited away: this call's messages are new for sure
         new = _since(state.messages, state.call.get("first", ""))
     missed = await _missed(run, state)
     remembered = str(state.recalled.get("text", ""))
@@ -65,9 +66,12 @@ def _since(messages: Sequence[BaseMessage], first: str) -> list[BaseMessage]:
 async def _missed(run: Run, state: State) -> list[BaseMessage]:
     """Return from the transcript what left the history while the flush had failed."""
     found: list[BaseMessage] = []
-    for part in state.unflushed if run.archive is not None else ():
+    store = run.archive
+    if store is None:
+        return found
+    for part in state.unflushed:
         entries = await transcripts.read(
-            run.archive, run.user_id, run.thread_id, first=part["first"], limit=part["count"]
+            store, run.user_id, run.thread_id, first=part["first"], limit=part["count"]
         )
         found += transcripts.messages_of(entries)
     return found

@@ -20,8 +20,9 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from everlong.nodes import offline_cues as cues
-from everlong.nodes.offline_answers import answer, said
+from everlong.nodes.offline_answers import answer
 from everlong.nodes.offline_inner import inner_answer
+from everlong.nodes.offline_texts import said
 from everlong.nodes.offline_tools import (
     READERS,
     fresh_results,
@@ -169,7 +170,7 @@ def _tongue(messages: Sequence[BaseMessage], place: int) -> Language:
 def _chunks(answered: AIMessage) -> Iterator[ChatGenerationChunk]:
     """Cut an answer into words or a few characters; the last chunk says what it cost."""
     for piece in _PIECE.findall(answered.text):
-        yield ChatGenerationChunk(message=AIMessageChunk(piece))
+        yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
     calls = [
         tool_call_chunk(
             name=call["name"],
@@ -180,7 +181,7 @@ def _chunks(answered: AIMessage) -> Iterator[ChatGenerationChunk]:
         for index, call in enumerate(answered.tool_calls)
     ]
     last = AIMessageChunk(
-        "",
+        content="",
         tool_call_chunks=calls,
         usage_metadata=answered.usage_metadata,
         response_metadata=answered.response_metadata,

@@ -16,23 +16,42 @@ STOP_WORDS = frozenset(
     as into and or but so if then than also just only please what which who whom whose when where why how can
     could will would shall should may might must not no yes tell say said says know remember remind again there
     here still any some all now currently use used using get got give show list exactly mention mentioned
-    once ever earlier before ago previously recently again told let's s t re ve ll d m ok okay let make made
+    once ever earlier before ago previously recently again told let's s t re ve ll d m ok okay let make made take takes took go goes come comes called
+    repeat recall spell backwards reverse
+    wie was wer wo wann lautet heißt welche welcher welches und oder der die das den dem ein eine ist sind unser unsere mein
+    qué cuál cuáles quién dónde cuándo es son el la los las un una mi nuestro nuestra del
+    quel quelle quels quelles qui où quand est sont le les une mon ma notre des du et
+    qual quais quem onde quando é são o os as um uma meu minha nosso nossa da dos e il lo gli quale chi dove
     """.split()  # noqa: SIM905 - a text of words is easier to read
 )
 HAN_STOPS = one_of(
     r"""
-    是什么|是多少|叫什么|什么|多少|哪些|哪个|哪里|哪儿|哪位|哪种|哪天|哪年|怎么样?|如何|为什么|是谁|谁|有没有|是不是
+    是什么|是多少|叫什么|什么时候|何时|时候|什么|多少|哪些|哪个|哪里|哪儿|哪位|哪种|哪天|哪年|怎么样?|如何|为什么|是谁|谁|有没有|是不是|要不要|能不能|会不会|可不可以
     请问|请|告诉我|告诉|再说一遍|再说一次|说一遍|再说|重复|复述|还记得|记得|记住|一下
     刚才|刚刚|之前|以前|曾经|最近|现在|目前|我们|你们|他们|咱们|这个|那个|可以|应该
     [的了吗呢吧啊呀我你您他她它是和与及把]
     """
 )
+VAGUE = frozenset(
+    """
+    number nam code dat tim address id thing valu 号码 编号 名字 名称 日期 时间 地址 情况 内容
+    """.split()  # noqa: SIM905 - as above
+)
+"""Terms, as stems, that tell little without the word beside them."""
+HEAD = one_of(
+    r"""
+    \b(?:which|what|whose|how many|how much) (?:of (?:the|our|my) )?(?P<head>(?!is\b|are\b|was\b|were\b|do\b|does\b|did\b|the\b|my\b|our\b)[\w-]+)
+    """
+)
+"""What a question with `which` wants."""
+PRONOUN = one_of(r"\b(?:it|that|this|them|those)\b|它|这个|那个|backwards|倒")
 LINKS = {
+    "@mail": one_of(r"\be-?mail\b|\b(?:mail )?address\b|邮箱|邮件地址|[\w.+-]+@[\w-]+\.\w+"),
     "@home": one_of(
         r"""
         where (?:do|does) (?:i|we) live|\b(?:my|our) (?:home|city|home ?town)\b
         \b(?:i|we|user)(?:'ve)? (?:have )?(?:now )?(?:live|lives|moved|relocated) (?:in|to|at)\b|^(?:lives?|moved|relocated) (?:in|to)\b
-        我们?(?:现在|目前)?(?:家?住|搬到|搬去|定居)
+        (?:我们?(?:现在|目前)?|[，,])(?:家?住在?|搬到|搬去|定居)
         """
     ),
     "@name": one_of(

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everlong.nodes import offline_cues as cues
+from everlong.nodes.cues import SUMMARISE
 from everlong.nodes.digest import DEFAULT_HEADINGS, digest
 from everlong.nodes.digest_lines import heading_of, section_of
 from everlong.nodes.offline_consolidation import consolidated
+from everlong.nodes.offline_cues import USUAL_HEADING
 from everlong.nodes.offline_facts import facts_of
 from everlong.nodes.tokens import estimate_messages
 from everlong.nodes.transcript import SUMMARY_NAME
@@ -74,7 +75,7 @@ def _limit(told: str) -> int:
 def _summary_of_prefix(messages: Sequence[BaseMessage], told: str) -> str | None:
     """Summarise the messages above, where the last one asks for it under headings of its own."""
     asked = [name for line in told.splitlines() if (name := heading_of(line)) and section_of(name)]
-    if len(asked) < 2 or not (cues.SUMMARISE.search(told) and _ABOVE.search(told)):  # noqa: PLR2004 - one heading is a note
+    if len(asked) < 2 or not (SUMMARISE.search(told) and _ABOVE.search(told)):  # noqa: PLR2004 - one heading is a note
         return None
     spoken = [m for m in messages if not isinstance(m, SystemMessage) and not is_reference(m)]
     return _summary(spoken, told)
@@ -102,8 +103,8 @@ def headings_in(told: str) -> tuple[str, ...]:
         for line in lines
         if (found := _LISTED.match(line)) and len(found["name"]) <= HEADING_CHARS
     ]
-    plain = [name for line in lines if cues.USUAL_HEADING.fullmatch(name := line.strip(" :："))]
-    named = [found[0] for found in cues.USUAL_HEADING.finditer(told)]
+    plain = [name for line in lines if USUAL_HEADING.fullmatch(name := line.strip(" :："))]
+    named = [found[0] for found in USUAL_HEADING.finditer(told)]
     for names in (marked, [name for name in listed if section_of(name)], plain, named):
         if len(unique := tuple(dict.fromkeys(names))) > 1:
             return unique

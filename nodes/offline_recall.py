@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from everlong.nodes import offline_cues as cues
 from everlong.nodes.identifiers import identifiers
+from everlong.nodes.offline_cues import PRONOUN
 from everlong.nodes.offline_statements import Statement, Voice
 from everlong.nodes.offline_terms import Weights, keywords, terms
-from everlong.nodes.statements import key_of
+from everlong.nodes.statements import key_of, kind_of
 from everlong.nodes.subjects import subject_of
 
 LEAST_SHARE = 0.45
@@ -31,18 +32,33 @@ _GIVES = re.compile(r"\s(?:is|are|was|=)\s|[是为：:=]")
 def answers_to(question: str, stated: Sequence[Statement]) -> list[Statement]:
     """Return the statements that answer a question, best first; none where nothing is near it."""
     asked = terms(question)
-    weights = Weights(one.terms for one in stated)
+    if not asked:
+        return _meant(question, stated)
+    weights = Weights(question, (one.terms for one in stated))
     scores = {one.place: weights.share(asked, one.terms) for one in stated}
     near = [one for one in stated if scores[one.place] >= LEAST_SHARE]
     ranked = sorted(near, key=lambda one: (-_rank(one, scores[one.place], question), -one.place))
     return _chosen(ranked, question, asked, scores) if ranked else []
 
 
+def _meant(question: str, stated: Sequence[Statement]) -> list[Statement]:
+    """Return what `it` means: what was said last, by us or else by the user."""
+    if not (PRONOUN.search(question) or kind_of(question) == "recall"):
+        return []
+    spoken = [one for one in stated if one.voice in ("assistant", "user", "summary")]
+    ours = [one for one in spoken[-1:] if one.voice == "assistant"]
+    exact = [one for one in spoken if one.voice != "assistant" and identifiers(one.text)]
+    return (ours or exact[-1:] or spoken[-1:])[:1]
+
+
 def _rank(one: Statement, score: float, question: str) -> int:
     """Return a statement's rank; near ones are equal, so that the newest of them goes first."""
     exact = cues.WHEN.search(question) or cues.HOW_MUCH.search(question)
     fits = 0.05 if exact and re.search(r"\d", one.text) else 0.0
-    return round((score + _TRUST[one.voice] + fits) * _STEPS)
+    first = next(iter(keywords(one.text)), "")
+    first = first if first.isascii() else first[:2]
+    about = 0.1 if first and terms(first) <= terms(question) else 0.0
+    return round((score + _TRUST[one.voice] + fits + about) * _STEPS)
 
 
 def _chosen(

@@ -7,8 +7,9 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everlong.nodes.cues import OURSELVES
-from everlong.nodes.digest_lines import heading_of, lead_of, without_lead
+from everlong.nodes.cues import OURSELVES, OWN_LEAD
+from everlong.nodes.digest_leads import lead_of, without_lead
+from everlong.nodes.digest_lines import heading_of
 from everlong.nodes.offline_inner import is_reference
 from everlong.nodes.offline_terms import terms
 from everlong.nodes.statements import core, is_question, kind_of, sentences
@@ -19,20 +20,20 @@ Voice = Literal["user", "summary", "memory", "assistant", "tool", "rules"]
 Said = tuple[str, Voice, str]
 """What is said, by whom, and its source."""
 
+MOST_OF_ONE = 2_000
+"""Sentences or lines of one message; more is a pasted file, and costs seconds."""
+
 _SOURCE = re.compile(
     r"^\s*(?:[-*]\s*)?(?:Source|来源)\s*[:：]\s*(?P<name>\S.*?)\s*$", re.IGNORECASE
 )
 _FRAME = re.compile(
     r'^<reference source="(?P<name>[^"]+)">\n(?P<body>.*?)\n?</reference>', re.DOTALL
 )
-_OWN_LEAD = re.compile(
-    r"^(?:you said|i said earlier|the rules say|from memory|the tool \S+ returned)\s*:\s*"
-    r"|^(?:你说过|我之前说过|规则说|记忆里有|工具 ?\S+ ?返回)[:：]\s*",
-    re.IGNORECASE,
-)
 _ADDRESSED = re.compile(r"\byou(?:r|rself)?\b|你", re.IGNORECASE)
-_SILENT = frozenset({"question", "unanswered", "asked_back", "running"})
+_SILENT = frozenset({"question", "recall", "asked_back", "running"})
 """Lines of a summary that tell what was asked: no statements."""
+_VOICES: dict[str, Voice] = {"": "summary", "answer": "assistant", "call": "tool"}
+"""By a line's lead-in; all others tell what the user said."""
 
 
 @dataclass(frozen=True)
@@ -69,22 +70,32 @@ def _reader_of(message: BaseMessage) -> Callable[[BaseMessage], Iterable[Said]]:
 
 
 def _by_user(message: BaseMessage) -> list[Said]:
-    return [(core(one), "user", "") for one in sentences(message.text) if not is_question(one)]
+    return [(core(one), "user", "") for one in _read(message.text) if not asks(one)]
+
+
+def _read(text: str) -> list[str]:
+    """Return the sentences of a text; of a very long one, those of its head and tail."""
+    found = sentences(text)
+    half = MOST_OF_ONE // 2
+    return found if len(found) <= MOST_OF_ONE else [*found[:half], *found[-half:]]
+
+
+def asks(sentence: str) -> bool:
+    """Whether a sentence only asks for what was said."""
+    return is_question(sentence) or kind_of(sentence) == "recall"
 
 
 def _by_assistant(message: BaseMessage) -> list[Said]:
     if OURSELVES.search(message.text):
         return []
-    told = [one for one in sentences(message.text) if not (is_question(one) or heading_of(one))]
-    return [
-        (_OWN_LEAD.sub("", core(without_lead(one))), "assistant", "")
-        for one in told
-        if not _SOURCE.match(one)
-    ]
+    said = [one for one in sentences(message.text) if not (is_question(one) or _SOURCE.match(one))]
+    told = [one for line in said if (one := _of_line(line))]
+    return [(OWN_LEAD.sub("", text), "assistant", "") for text, _, _ in told]
 
 
 def _by_tool(message: BaseMessage) -> list[Said]:
-    return [(text, "tool", source) for text, source in sourced(message.text)]
+    voice: Voice = "memory" if (message.name or "").startswith("memory_") else "tool"
+    return [(text, voice, source) for text, source in sourced(message.text)]
 
 
 def _by_rules(message: BaseMessage) -> list[Said]:
@@ -96,14 +107,19 @@ def _by_rules(message: BaseMessage) -> list[Said]:
 
 
 def _by_summary(message: BaseMessage) -> list[Said]:
-    voices: dict[str, Voice] = {"": "summary", "answer": "assistant", "call": "tool"}
-    found: list[Said] = []
-    for line in summary_body(message).splitlines():
-        lead = lead_of(line)
-        if not heading_of(line) and lead not in _SILENT:
-            told = core(line) if lead == "open" else core(without_lead(line))
-            found.append((told, voices.get(lead, "user"), ""))
-    return found
+    lines = summary_body(message).splitlines()
+    return [one for line in lines if (one := _of_line(line))]
+
+
+def _of_line(line: str) -> Said | None:
+    """Return what a line of a summary states; None for a heading and for what was only asked."""
+    kind = lead_of(line)
+    if heading_of(line) or kind in _SILENT:
+        return None
+    told = core(without_lead(line))
+    if kind == "open":
+        told += "待确认" if core(line).startswith("待确认") else " (still open)"
+    return told, _VOICES.get(kind, "user"), ""
 
 
 def _by_reference(message: BaseMessage) -> list[Said]:
@@ -125,7 +141,7 @@ def sourced(text: str) -> list[tuple[str, str]]:
 
     That is the next one of the same paragraph, else the last one before, else the next of all.
     """
-    lines = text.splitlines()
+    lines = text.splitlines()[:MOST_OF_ONE]
     marks = {
         place: mark["name"] for place, line in enumerate(lines) if (mark := _SOURCE.match(line))
     }

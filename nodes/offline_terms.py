@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from math import log
 
 from everlong.nodes import offline_cues as cues
@@ -13,8 +14,8 @@ _HAN = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
 _PARTS = re.compile(r"[-_.@/']")
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""))
 LEAST_STEM = 3
-SINGLE_WEIGHT = 0.5
-"""A Han character alone tells half of what two together do."""
+SINGLE, VAGUE, HEAD, LINK = 0.5, 0.5, 2.0, 3.0
+"""Factors: of a lone Han character, words such as `number`, what `which` asks for, a link."""
 
 
 def keywords(question: str) -> list[str]:
@@ -25,6 +26,7 @@ def keywords(question: str) -> list[str]:
     return list(dict.fromkeys([*words, *runs]))
 
 
+@lru_cache(maxsize=20_000)
 def terms(text: str) -> frozenset[str]:
     """Return a text's terms: stems, parts of codes, Han characters singly and in pairs."""
     found: set[str] = set()
@@ -51,17 +53,25 @@ def _stem(word: str) -> str:
 
 
 class Weights:
-    """How much each term tells: the fewer statements hold it, the more."""
+    """How much each term of a question tells: the fewer statements hold it, the more."""
 
-    def __init__(self, statements: Iterable[frozenset[str]]) -> None:
+    def __init__(self, question: str, statements: Iterable[frozenset[str]]) -> None:
         held = list(statements)
         self._count = len(held)
         self._holding = Counter(term for each in held for term in each)
+        heads = (found["head"] for found in cues.HEAD.finditer(question))
+        self._heads = frozenset(term for head in heads for term in terms(head))
 
     def of(self, term: str) -> float:
-        """Return the weight of a term; that of one which nobody used is the greatest."""
+        """Return the weight of a term; that of one which no statement holds is the greatest."""
         weight = log(2 + self._count / (1 + self._holding[term]))
-        return weight * SINGLE_WEIGHT if len(term) == 1 and not term.isascii() else weight
+        factors = (
+            (LINK, term.startswith("@")),
+            (SINGLE, len(term) == 1 and not term.isascii()),
+            (VAGUE, term in cues.VAGUE),
+            (HEAD, term in self._heads),
+        )
+        return weight * next((factor for factor, fits in factors if fits), 1.0)
 
     def share(self, asked: frozenset[str], stated: frozenset[str]) -> float:
         """Return how much of what is asked a statement speaks of: 0 to 1."""

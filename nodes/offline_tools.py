@@ -23,7 +23,7 @@ REPORTED_CHARS = 300
 
 _DECODER = json.JSONDecoder()
 _BETWEEN = re.compile(
-    r"[`\"”」']?\s*(?:tool|function|工具)?\s*(?:with|using|on|for|参数)?\s*"
+    r"[`\"”」']?\s*(?:tool|function|工具)?\s*[,，]?\s*(?:with|using|on|for|参数)?\s*"
     r"(?:the |these )?(?:arguments?|args|parameters?|是|为)?\s*[:：=]?\s*(?=\{)",
     re.IGNORECASE,
 )

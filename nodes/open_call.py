@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
@@ -11,6 +12,7 @@ from everlong.nodes.budget import warn_of_frequent_compaction
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.meter import uncounted
+from everlong.nodes.models import load
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
 from everlong.nodes.request import fixed_tokens
@@ -37,6 +39,7 @@ async def open_call(
         InvalidInputError: no user, another user's thread, or nothing to answer.
     """
     run = run_of(state, runtime)
+    await load(run.context.model)
     wish = state.request or {}
     phase = "compact_only" if wish.get("compact") else "answer"
     if state.owner not in ("", run.user_id):
@@ -78,7 +81,7 @@ async def _mended(run: Run, messages: Sequence[BaseMessage]) -> list[BaseMessage
         a is not b for a, b in zip(storable, messages, strict=True)
     )
     asked = bool(storable) and isinstance(storable[-1], HumanMessage)
-    finished = await _finished(run, storable) if asked else {}
+    finished = await _finished(run, storable) if asked else None
     mending = repair(storable, finished=finished, close_open=asked)
     if mending is None:
         return storable if changed else None
@@ -95,7 +98,7 @@ def _is_blank(message: BaseMessage) -> bool:
 
 def _storable(message: BaseMessage) -> BaseMessage:
     """Return the message without characters that no store holds (NUL, lone surrogates)."""
-    fields = {"content": message.content, "name": message.name}
+    fields: dict[str, Any] = {"content": message.content, "name": message.name}
     if isinstance(message, AIMessage):
         fields["tool_calls"] = message.tool_calls
     cleaned = {name: clean(value) for name, value in fields.items()}

@@ -1,10 +1,9 @@
 """Tools that read back what was moved out of the history (R31)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from langchain_core.tools import tool
 from langgraph.prebuilt import ToolRuntime
-from langgraph.store.base import BaseStore
 from pydantic import Field
 
 from everlong.nodes.context import Context, context_of, user_of
@@ -19,7 +18,7 @@ WINDOW_SHARE = 0.25
 @tool
 async def read_file(
     path: Annotated[str, Field(description="Path of a stored text.")],
-    runtime: ToolRuntime[Context],
+    runtime: ToolRuntime[Context, dict[str, Any]],
     line: Annotated[int | None, Field(ge=1, description="First line to read, from 1.")] = None,
     offset: Annotated[int, Field(ge=0, description="Or the first character, from 0.")] = 0,
 ) -> str:
@@ -47,7 +46,7 @@ async def read_file(
 
 @tool
 async def list_files(
-    runtime: ToolRuntime[Context],
+    runtime: ToolRuntime[Context, dict[str, Any]],
     prefix: Annotated[str, Field(description="Only paths that begin so.")] = "",
 ) -> str:
     """List the stored texts that read_file can read, with their sizes."""
@@ -66,7 +65,7 @@ async def list_files(
 NO_STORE = "There is nothing to read: this agent runs without a store."
 
 
-def page_chars(runtime: ToolRuntime[Context]) -> int:
+def page_chars(runtime: ToolRuntime[Context, dict[str, Any]]) -> int:
     """Return how much one page holds: well under the eviction limit and a quarter of the window."""
     context = context_of(runtime)
     window = window_for(context)

@@ -1,7 +1,7 @@
 """Node `reason`: ask the model for the next message."""
 
 import time
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
@@ -9,13 +9,13 @@ from langgraph.runtime import Runtime
 from everlong.nodes.context import Context
 from everlong.nodes.inner import record_of
 from everlong.nodes.meter import after_answer, counted
-from everlong.nodes.models import chat_model
+from everlong.nodes.models import load
 from everlong.nodes.overflow import overflow_in
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import name_calls
 from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import Call, State, Update
+from everlong.nodes.state import State, Update
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.usage import usage_of
 
@@ -23,8 +23,8 @@ from everlong.nodes.usage import usage_of
 async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -> Update:
     """Ask the model; a request that is too long is noted for `compact`, once in a call.
 
-    Reads `messages`, `call`, `recalled`, `meter`. Writes `messages`, `call`, `meter`, and `recalled`
-    after a restart.
+    Reads `messages`, `call`, `recalled`, `meter`. Writes `messages`, `call`, `meter`, and
+    `recalled` after a restart.
 
     Raises:
         Exception: the provider's own, where it is no overflow or the second one of the call.
@@ -33,7 +33,7 @@ async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -
     recalled = await _recalled(run, state)
     last_round = state.call.get("tool_rounds", 0) > run.context.max_tool_rounds
     names = () if last_round else toolbox.offered(run.context)
-    model = toolbox.bind(chat_model(run.context.model), names)
+    model = toolbox.bind(await load(run.context.model), names)
     began = time.perf_counter()
     try:
         answer = await model.ainvoke(request_messages(run.context, recalled, state.messages))
@@ -43,7 +43,7 @@ async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -
         if found is None or not may_retry:
             raise
         overflow = {"limit": found.limit, "requested": found.requested}
-        return Update(call=cast("Call", state.call | {"overflow": overflow, "overflowed": True}))
+        return Update(call=state.call | {"overflow": overflow, "overflowed": True})
     return _update(state, answer, began, recalled=recalled, last_round=last_round)
 
 
@@ -75,7 +75,7 @@ def _update(
     requests = [*state.call.get("requests", []), record]
     update = Update(
         messages=[answer],
-        call=cast("Call", state.call | {"requests": requests}),
+        call=state.call | {"requests": requests},
         meter=after_answer(
             counted(state.messages, state.meter),
             answer,

@@ -10,7 +10,7 @@ log = logging.getLogger("everlong.memory")
 
 
 async def recall(run: Run) -> dict[str, Any]:
-    """Return `version`, `text` and `consolidated_at` of MEMORY.md as a reader sees it; empty without.
+    """Return `version`, `text`, `consolidated_at` of MEMORY.md as a reader sees it; {} without.
 
     A store that fails costs the recollection, not the call.
     """

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -30,17 +30,18 @@ def replacement(
     framed = [summary.message] if summary.message is not None else []
     kept = [*split.system, *framed, *split.kept]
     meter = recounted(kept)
-    little = plan.total_tokens - meter["tokens"] < plan.min_gain * plan.total_tokens
+    tokens = meter.get("tokens", 0)
+    little = plan.total_tokens - tokens < plan.min_gain * plan.total_tokens
     receipt = receipt_of(state, plan, outcome="done", reason=summary.refused, settled=little) | {
         "by": summary.by,
         "messages_after": len(kept) - len(split.system),
-        "tokens_after": meter["tokens"],
-        "request_after": meter["tokens"] + plan.fixed_tokens,
+        "tokens_after": tokens,
+        "request_after": tokens + plan.fixed_tokens,
         "summary_tokens": estimate_message(framed[0]) if framed else 0,
         "carried_over": summary.carried,
         "invented": summary.invented[:20],
     }
-    call = cast("Call", state.call | {"overflow": None, "settled": little})
+    call = state.call | {"overflow": None, "settled": little}
     update = Update(
         messages=whole_history(
             [*split.system, *(unstreamed(message) for message in framed), *split.kept]
@@ -60,7 +61,7 @@ def untouched(
     state: State, *, outcome: str, reason: str, plan: Plan | None = None, settled: bool = True
 ) -> Update:
     """Return the update of an attempt that leaves the history: the receipt, and no second try."""
-    call = cast("Call", state.call | {"settled": settled, "overflow": None})
+    call = state.call | {"settled": settled, "overflow": None}
     receipt = receipt_of(state, plan, outcome=outcome, reason=reason, settled=settled)
     return Update(call=call, compaction=receipt)
 
@@ -97,7 +98,7 @@ def receipt_of(
 
 def with_requests(call: Call, requests: Sequence[dict[str, Any]]) -> Call:
     """Return the call with what inner requests cost."""
-    return cast("Call", call | {"requests": [*call.get("requests", []), *requests]})
+    return call | {"requests": [*call.get("requests", []), *requests]}
 
 
 def not_flushed(state: State, plan: Plan) -> list[BaseMessage]:

@@ -27,11 +27,11 @@ class Call(TypedDict, total=False):
     tool_rounds: int
     """Rounds of tool calls that have run."""
     overflow: dict[str, Any] | None
-    """The provider's refusal that still has to be answered by `compact`: `limit`, `requested`, `text`."""
+    """A refusal that `compact` still has to answer: the provider's `limit` and `requested`."""
     overflowed: bool
     """An overflow was met in this call; a second one goes to the caller."""
     settled: bool
-    """A compaction of this call failed, was refused or gained little: none follows but on overflow."""
+    """A compaction of this call came to nothing: none follows but on overflow."""
     instructions: str
     """What the person who asked for a compaction wants kept."""
     consolidate: bool
@@ -39,7 +39,7 @@ class Call(TypedDict, total=False):
     memory_version: str
     """Version of MEMORY.md that the call's requests carry; empty where there is none."""
     requests: list[dict[str, Any]]
-    """Each model request of the call: `kind`, `input`, `cached`, `output` tokens, `milliseconds`."""
+    """Each request of the call: `kind`; `input`, `cached`, `output` tokens; `milliseconds`."""
 
 
 class Meter(TypedDict, total=False):

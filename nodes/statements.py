@@ -7,7 +7,9 @@ from typing import Literal
 from everlong.nodes import cues
 
 Language = Literal["zh", "en", ""]
-Kind = Literal["nothing", "question", "request", "open", "goal", "recall", "remember", "confirmed", "fact"]
+Kind = Literal[
+    "nothing", "question", "recall", "request", "open", "goal", "remember", "confirmed", "fact"
+]
 
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _ENGLISH = re.compile(

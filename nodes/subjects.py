@@ -36,6 +36,8 @@ _HAN_HOME = re.compile(
     r"^(?:我们?|用户)?(?:现在|目前|已经?)?"
     r"(?:家?住在|搬到了?|搬去了?|搬家到了?|定居在?)(?P<value>\S.*)$"
 )
+_MORE = re.compile(r"[，；]|[,;]\s|\sand\s")
+"""A statement that goes on after its value says more than one thing."""
 _USER = frozenset({"", "i", "we", "user", "theuser"})
 _DATED = re.compile(
     r"^\(?\d{4}-\d{2}-\d{2}\)?[:,]?\s+|^(?:as of|since|on) \d{4}-\d{2}-\d{2},?\s+", re.IGNORECASE
@@ -55,7 +57,7 @@ def subject_of(statement: str) -> str:
     if _HAN_HOME.match(said):
         return "home"
     found = _VALUE.match(said) or _HAN_VALUE.match(said)
-    if not found:
+    if not found or _MORE.search(found["value"]):
         return ""
     extra = found.groupdict().get("for") or ""
     return key_of(found["of"]) + (f":{key_of(extra)}" if extra else "")

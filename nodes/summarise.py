@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from everlong.nodes.digest import digest
 from everlong.nodes.identifiers import identifiers
 from everlong.nodes.inner import ask
-from everlong.nodes.models import chat_model
+from everlong.nodes.models import load
 from everlong.nodes.plan import Plan
 from everlong.nodes.run import Run
 from everlong.nodes.summary import (
@@ -70,7 +70,7 @@ async def summarise(run: Run, plan: Plan, instructions: str) -> Summarised:
     log.warning("No acceptable summary (%s); an extractive digest stands in", reason)
     text = digest(replaced, limit_tokens=_digest_room(plan))
     found = _framed(run, plan, text, by="digest", requests=requests)
-    return Summarised(**{**found.__dict__, "refused": reason})
+    return replace(found, refused=reason)
 
 
 async def _asked(
@@ -81,7 +81,7 @@ async def _asked(
 ) -> tuple[str, str]:
     """Return a summary's text and what speaks against it, chunk by chunk where one is too long."""
     settings = run.context.compaction
-    model = chat_model(run.context.summary_model or run.context.model)
+    model = await load(run.context.summary_model or run.context.model)
     text = ""
     for chunk in _chunks(replaced, model):
         so_far = [summary_message(text, (), most_tokens=0)] if text else []
@@ -124,7 +124,9 @@ def _framed(
         message=message,
         by=by,
         carried=len(summary_carried(message)),
-        invented=[name for name in identifiers(text) if name not in stated] if by == "model" else [],
+        invented=[name for name in identifiers(text) if name not in stated]
+        if by == "model"
+        else [],
         requests=requests,
     )
 
@@ -144,7 +146,7 @@ def _too_big(plan: Plan, found: Summarised) -> str:
 
 
 def _digest_room(plan: Plan) -> int:
-    """Tokens that a digest may take: what is left beside the tail, at most half of what it replaces."""
+    """Return a digest's limit in tokens: from what is left, and half of what it replaces."""
     kept = estimate_messages(plan.split.kept)
     left = plan.limits.usable - plan.fixed_tokens - kept
     half = estimate_messages(plan.split.replaced) // 2

@@ -1,8 +1,9 @@
-"""The summary message: what the summariser reads, what is accepted, and how it is framed (R14, R18)."""
+"""The summary message: what the summariser reads, what is accepted, how it is framed (R14)."""
 
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -14,7 +15,13 @@ HEADER = "Here is a summary of the conversation to date:"
 CARRIED = "Also named in that part of the conversation, word for word:"
 RENDERED_RESULT_CHARS = 8_000
 SHORT_SUMMARY_TOKENS = 1_000
-ERROR_STARTS = ("error:", "error code:", "summarization failed", "(summarization failed", "traceback")
+ERROR_STARTS = (
+    "error:",
+    "error code:",
+    "summarization failed",
+    "(summarization failed",
+    "traceback",
+)
 
 
 def render_messages(messages: Sequence[BaseMessage]) -> str:
@@ -33,7 +40,7 @@ def _rendered(message: BaseMessage) -> str:
         text = _text_of(message)
         parts = [f"[assistant]\n{_escaped(text)}"] if text else []
         parts += [
-            f"[assistant calls {call['name']}] {_escaped(json.dumps(call['args'], ensure_ascii=False))}"
+            f"[assistant calls {call['name']}] {_escaped(_json(call['args']))}"
             for call in message.tool_calls
         ]
         return "\n\n".join(parts)
@@ -49,9 +56,14 @@ def _text_of(message: BaseMessage) -> str:
         str(block.get("type", "block"))
         for block in message.content
         if isinstance(block, dict)
-        and block.get("type") not in ("text", "thinking", "reasoning", "redacted_thinking", "tool_use")
+        and block.get("type")
+        not in ("text", "thinking", "reasoning", "redacted_thinking", "tool_use")
     ]
     return "\n".join([text, *(f"({kind} attached)" for kind in others)]).strip()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _shortened(text: str) -> str:
@@ -66,7 +78,9 @@ def _escaped(text: str) -> str:
     return text.replace("</conversation>", "<\\/conversation>")
 
 
-def summary_request(prompt: str, messages: Sequence[BaseMessage], instructions: str) -> HumanMessage:
+def summary_request(
+    prompt: str, messages: Sequence[BaseMessage], instructions: str
+) -> HumanMessage:
     """Return the request for a summary; `prompt` holds `{messages}`."""
     conversation = f"<conversation>\n{render_messages(messages)}\n</conversation>"
     text = prompt.replace("{messages}", conversation)
@@ -141,4 +155,6 @@ def summary_carried(message: BaseMessage) -> list[str]:
     _, mark, listed = message.text.partition(f"\n\n{CARRIED}\n")
     if not mark:
         return []
-    return [line for line in listed.splitlines() if line and not line.endswith("of this conversation.)")]
+    return [
+        line for line in listed.splitlines() if line and not line.endswith("of this conversation.)")
+    ]

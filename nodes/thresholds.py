@@ -13,9 +13,9 @@ from everlong.nodes.budget import (
 )
 from everlong.nodes.context import Context
 from everlong.nodes.meter import counted, request_tokens, uncounted, visible
-from everlong.nodes.models import chat_model
+from everlong.nodes.models import window
 from everlong.nodes.state import State
-from everlong.nodes.windows import window_of
+from everlong.nodes.windows import name_of
 
 OVERFLOW_SHARE = 0.8
 CHARS_PER_TOKEN = 3
@@ -23,16 +23,15 @@ CHARS_PER_TOKEN = 3
 
 def window_for(context: Context) -> int | None:
     """Return the model's context window in tokens: the setting's, else the model's, else None."""
-    return context.compaction.window_tokens or window_of(chat_model(context.model))
+    return context.compaction.window_tokens or window(context.model)
 
 
 def limits_for(context: Context, state: State) -> Limits:
     """Return the limits of this call: settings, the model's window, and what a provider named."""
-    window = window_for(context)
-    if window is None and not context.compaction.trigger_tokens:
-        model = chat_model(context.model)
-        note_unknown_window(str(getattr(model, "model_name", type(model).__name__)))
-    limits = limits_of(context.compaction, window)
+    found = window_for(context)
+    if found is None and not context.compaction.trigger_tokens:
+        note_unknown_window(name_of(context.model))
+    limits = limits_of(context.compaction, found)
     overflow = state.call.get("overflow")
     if not overflow:
         return limits
@@ -76,8 +75,8 @@ def eviction_limits(context: Context) -> tuple[int, int]:
 
     Both are smaller where a quarter of the window is smaller.
     """
-    eviction, window = context.eviction, window_for(context)
-    quarter = window * CHARS_PER_TOKEN // 4 if window else eviction.over_chars
+    eviction, found = context.eviction, window_for(context)
+    quarter = found * CHARS_PER_TOKEN // 4 if found else eviction.over_chars
     over = min(eviction.over_chars, quarter)
     return over, min(eviction.preview_chars, max(over // 4, 1))
 

@@ -15,7 +15,6 @@ from everlong.nodes.reading_tools import list_files, read_file
 from everlong.nodes.tokens import estimate_tools
 
 Answering = Runnable[Any, AIMessage]
-MOST_BOUND_MODELS = 32
 
 
 class Toolbox:
@@ -43,7 +42,6 @@ class Toolbox:
             name: convert_to_openai_tool(tool) for name, tool in self.node.tools_by_name.items()
         }
         self._tokens = {name: estimate_tools([schema]) for name, schema in self._schemas.items()}
-        self._bound: dict[tuple[int, tuple[str, ...]], tuple[BaseChatModel, Answering]] = {}
 
     def offered(self, context: Context) -> tuple[str, ...]:
         """Return the names of the tools that a run's model is told of."""
@@ -54,17 +52,9 @@ class Toolbox:
         """Estimate what the offered tools' schemas take of each request."""
         return sum(self._tokens[name] for name in self.offered(context))
 
-    def bind(self, model: BaseChatModel, names: tuple[str, ...]) -> Answering:
-        """Return the model with these tools; converted once for each model and set of tools."""
-        if not names:
-            return model
-        key = (id(model), names)
-        if key not in self._bound:
-            if len(self._bound) >= MOST_BOUND_MODELS:
-                self._bound.pop(next(iter(self._bound)))
-            bound = model.bind_tools([self._schemas[name] for name in names])
-            self._bound[key] = (model, bound)  # holds the model, so that its id stays its own
-        return self._bound[key][1]
+    def bind(self, model: BaseChatModel, names: Sequence[str]) -> Answering:
+        """Return the model with these tools; their schemas were made once, with the graph."""
+        return model.bind_tools([self._schemas[name] for name in names]) if names else model
 
 
 def _as_result(error: Exception) -> str:

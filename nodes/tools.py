@@ -21,15 +21,15 @@ from langgraph.types import Command, Interrupt
 from everlong.nodes.context import Context
 from everlong.nodes.repair import error_result
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import Call, State, Update
+from everlong.nodes.state import State, Update
 from everlong.nodes.toolbox import Toolbox
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
 
 Outcome = BaseMessage | Command[Any]
 ROUND_CAP = (
-    "Not run: this call has used its {most} rounds of tools. Answer now with what is known, and say "
-    "what is still open."
+    "Not run: this call has used its {most} rounds of tools. Answer now with what is known, and "
+    "say what is still open."
 )
 EMPTY = "(no output)"
 MALFORMED = (
@@ -57,15 +57,13 @@ async def tools(
         outcomes += [error_result(asking, str(call["id"]), text) for call in asking.tool_calls]
     else:
         outcomes += await _outcomes(run, state, asking, toolbox)
-    call = cast("Call", state.call | {"tool_rounds": rounds})
+    call = state.call | {"tool_rounds": rounds}
     results, commands = _sorted(asking, outcomes)
     update = Update(messages=results, call=call)
     return [*commands, update] if commands else update
 
 
-async def _outcomes(
-    run: Run, state: State, asking: AIMessage, toolbox: Toolbox
-) -> list[Outcome]:
+async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox) -> list[Outcome]:
     """Run every call to its end; keep the finished results before waiting for a person."""
     snapshot = {"messages": list(state.messages)}
     noted: list[list[Outcome]] = []
@@ -92,8 +90,8 @@ async def _run_call(
     It is noted at once, for a cancel that comes before that.
     """
     given = {"__type": "tool_call_with_context", "tool_call": call, "state": state}
-    answered = await toolbox.node.ainvoke(given)
-    parts = answered if isinstance(answered, list) else [answered]
+    answered: Any = await toolbox.node.ainvoke(given)
+    parts = cast("list[Any]", answered if isinstance(answered, list) else [answered])
     outcomes = [outcome for part in parts for outcome in _unpacked(part)]
     noted.append(outcomes)
     return outcomes
@@ -105,9 +103,10 @@ def _unpacked(part: dict[str, Any] | Command[Any]) -> list[Outcome]:
         return list(part["messages"])
     if part.graph is not None or not isinstance(part.update, dict):
         return [part]
-    rest = {name: value for name, value in part.update.items() if name != "messages"}
-    says_more = bool(rest or part.goto or part.resume)
-    found = convert_to_messages(part.update.get("messages", []))
+    update = cast("dict[str, Any]", part.update)
+    rest = {name: value for name, value in update.items() if name != "messages"}
+    says_more = bool(rest) or bool(part.goto) or part.resume is not None
+    found = convert_to_messages(update.get("messages", []))
     return [*found, *([replace(part, update=rest)] if says_more else [])]
 
 
@@ -115,9 +114,7 @@ async def _keep(run: Run, asking: AIMessage, finished: Sequence[Sequence[Outcome
     """Keep finished results where a new user message cannot lose them."""
     results = [one for many in finished for one in many if isinstance(one, ToolMessage)]
     if run.store is not None and results:
-        await finished_calls.keep(
-            run.store, run.user_id, run.thread_id, str(asking.id), results
-        )
+        await finished_calls.keep(run.store, run.user_id, run.thread_id, str(asking.id), results)
 
 
 def _raise_all(stopped: Sequence[BaseException]) -> None:
@@ -136,8 +133,9 @@ def _sorted(
     order = [call["id"] for call in [*asking.tool_calls, *asking.invalid_tool_calls]]
 
     def place(message: BaseMessage) -> int:
-        called = isinstance(message, ToolMessage) and message.tool_call_id in order
-        return order.index(message.tool_call_id) if called else len(order)
+        if isinstance(message, ToolMessage) and message.tool_call_id in order:
+            return order.index(message.tool_call_id)
+        return len(order)
 
     messages = sorted((one for one in outcomes if isinstance(one, BaseMessage)), key=place)
     commands = [one for one in outcomes if isinstance(one, Command)]

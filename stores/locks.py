@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import LiteralString, Self
 
@@ -43,7 +43,7 @@ class ThreadLocks:
             await self._connection.close()
 
     @asynccontextmanager
-    async def hold(self, thread_id: str) -> AsyncIterator[None]:
+    async def hold(self, thread_id: str) -> AsyncGenerator[None]:
         """Wait for the thread's turn and hold it."""
         self._waiting[thread_id] += 1
         try:

@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from langchain_core.runnables import RunnableConfig
@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import GetOp, Op, PutOp, Result
 from langgraph.store.postgres import AsyncPostgresStore
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
@@ -83,13 +84,14 @@ class PooledSaver(AsyncPostgresSaver):
                 (thread_id,),
             )
             row = await cur.fetchone()
-        return (row and row["owner"]) or ""
+        return str((row and row["owner"]) or "")
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what the runs wrote; a server's `rollback` needs it and the base class lacks it."""
+        """Delete what the runs wrote; a server's `rollback` needs it, the base class lacks it."""
         async with self._cursor(pipeline=True) as cur:
             await cur.execute(
-                "DELETE FROM checkpoint_writes w USING checkpoints c WHERE c.thread_id = w.thread_id"
+                "DELETE FROM checkpoint_writes w USING checkpoints c"
+                " WHERE c.thread_id = w.thread_id"
                 " AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id"
                 " AND c.metadata->>'run_id' = ANY(%s)",
                 (list(run_ids),),
@@ -135,7 +137,7 @@ async def _connect(dsn: str) -> psycopg.AsyncConnection[DictRow]:
 
 
 def _unavailable(dsn: str, error: Exception) -> DatabaseUnavailableError:
-    where = psycopg.conninfo.conninfo_to_dict(dsn)
+    where = conninfo_to_dict(dsn)
     place = f"{where.get('host', 'localhost')}:{where.get('port', 5432)}/{where.get('dbname', '')}"
     reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
     msg = (
@@ -173,21 +175,22 @@ async def migrate(dsn: str) -> None:
 
 
 @asynccontextmanager
-async def open_pool(dsn: str, *, size: int) -> AsyncIterator[Pool]:
+async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
     """Open a pool whose connections survive a restart of the server and pgbouncer.
 
     Raises:
         DatabaseUnavailableError: no connection within ten seconds.
     """
-    pool = AsyncConnectionPool(
+    pool: Pool = AsyncConnectionPool(
         dsn,
+        connection_class=psycopg.AsyncConnection[DictRow],
         open=False,
         min_size=2,
         max_size=size,
         timeout=10,
         max_idle=300,
         max_lifetime=1_800,
-        check=AsyncConnectionPool.check_connection,
+        check=cast("Any", AsyncConnectionPool.check_connection),
         kwargs={
             "autocommit": True,
             "prepare_threshold": None,
@@ -208,7 +211,7 @@ async def open_pool(dsn: str, *, size: int) -> AsyncIterator[Pool]:
 
 
 @asynccontextmanager
-async def open_stores(dsn: str, *, pool_size: int = 20) -> AsyncIterator[Stores]:
+async def open_stores(dsn: str, *, pool_size: int = 20) -> AsyncGenerator[Stores]:
     """Migrate, then open the checkpointer, the store and the thread locks.
 
     Raises:

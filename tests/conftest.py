@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversation import Conversation
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -14,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 
+from conversation import Conversation
 from everlong.nodes import budget
 from everlong.nodes.context import Context
 from everlong.stores.postgres import open_stores
@@ -82,7 +82,7 @@ def converse(backend: Backend) -> Callable[..., Conversation]:
         return Conversation(
             saver=backend.saver,
             store=backend.store,
-            context=Context(**given),
+            context=Context.model_validate(given),
             tools=tools,
             thread_id=thread_id,
             **more,

@@ -1,11 +1,10 @@
-"""A conversation with the whole graph, watched: every request and state is held against the rules."""
+"""A conversation with the whole graph: every request and state is held against the rules."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from invariants import check_request, check_state
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
@@ -14,6 +13,7 @@ from langgraph.store.base import BaseStore
 
 from everlong.graph.agent import build
 from everlong.nodes.context import Context
+from invariants import check_request, check_state
 
 NOON = datetime(2026, 3, 9, 12, 0, tzinfo=UTC)
 

@@ -29,7 +29,7 @@ def server_of(home: Path, **settings: str) -> EmbeddedPostgres:
     return EmbeddedPostgres(home, {**NOT_DURABLE, **settings})
 
 
-def spawn(home: Path, **options: Any) -> "subprocess.Popen[str]":
+def _spawn(home: Path, **options: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(  # noqa: S603 - this test's own script
         [sys.executable, "-c", CLIENT, str(home)],
         stdin=subprocess.PIPE,
@@ -52,9 +52,11 @@ def end(client: "subprocess.Popen[str]") -> None:
 
 
 @contextlib.contextmanager
-def running_clients(home: Path, count: int) -> Generator[list["subprocess.Popen[str]"]]:
+def running_clients(
+    home: Path, count: int, **options: Any
+) -> Generator[list["subprocess.Popen[str]"]]:
     """Start processes at once that hold the server; kill those that are left."""
-    clients = [spawn(home) for _ in range(count)]
+    clients = [_spawn(home, **options) for _ in range(count)]
     try:
         yield clients
     finally:

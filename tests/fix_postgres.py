@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from everlong.stores.embedded import EmbeddedPostgres
 from everlong.stores.embedded_reaper import REAPER_LOCK, SERVER_LOCK, open_lock, signer, try_lock
 
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-STOP_SECONDS = 30
+WAIT_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,17 @@ def is_stopped(home: Path) -> bool:
     return not any(is_alive(process_id) for process_id in process_ids(home) if process_id)
 
 
+def wait_until(condition: Callable[[], object]) -> None:
+    """Return when the condition holds; fail where it does not come to hold."""
+    until = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < until, f"waited {WAIT_SECONDS} s in vain"
+        time.sleep(0.002)
+
+
 def await_stop(home: Path) -> None:
     """Return when the embedded server, which nobody holds any more, has stopped."""
-    until = time.monotonic() + STOP_SECONDS
-    while home.exists() and not is_stopped(home):
-        assert time.monotonic() < until, f"the server in {home} runs on after its last user"
-        time.sleep(0.02)
+    wait_until(lambda: not home.exists() or is_stopped(home))
 
 
 @pytest.fixture(scope="session")
@@ -175,7 +180,9 @@ def home(used_home: Path) -> Generator[Path]:
 def new_home() -> Generator[Path]:
     """Yield a home that does not exist yet; afterwards no process may be left in it."""
     folder = make_reachable_folder()
-    yield folder / "home"
-    await_stop(folder / "home")
-    assert processes_in(folder) == []
-    shutil.rmtree(folder)
+    try:
+        yield folder / "home"
+        await_stop(folder / "home")
+        assert processes_in(folder) == []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -36,7 +36,7 @@ class ScriptedModel(BaseChatModel):
         if callable(self.script):
             return self.script(messages)
         if self._played >= len(self.script):
-            msg = f"the script ended after {self._played} answers; got one request more: {messages[-1]}"
+            msg = f"the script ended after {self._played} answers; got one more: {messages[-1]}"
             raise AssertionError(msg)
         self._played += 1
         return self.script[self._played - 1]

@@ -1,6 +1,6 @@
 """A process that works in a thread and is killed inside a given node.
 
-Usage: python dying_process.py DSN NODE LEDGER, where LEDGER is the file in which the tool notes its runs.
+Usage: python dying_process.py DSN NODE LEDGER; the tool notes its runs in the file LEDGER.
 """
 
 import asyncio
@@ -13,14 +13,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
-from scripted_model import ScriptedModel, calling
 
 from everlong.graph.runtime import open_agent
-from everlong.nodes.context import Context
+from everlong.nodes.context import Compaction, Context, Eviction
+from scripted_model import ScriptedModel, calling
 
 WHOLE = "row,12,ok\n" * 300
-THREAD = {"configurable": {"thread_id": "t1"}}
+THREAD: RunnableConfig = {"configurable": {"thread_id": "t1"}}
 
 
 def tools_noting_in(path: Path):
@@ -67,8 +68,8 @@ def context(model) -> Context:
     return Context(
         user_id="kim",
         model=model,
-        compaction={"trigger_messages": 6, "keep_messages": 2, "flush_before": False},
-        eviction={"over_chars": 1_000, "preview_chars": 100},
+        compaction=Compaction(trigger_messages=6, keep_messages=2, flush_before=False),
+        eviction=Eviction(over_chars=1_000, preview_chars=100),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded_clients import ask, end, notes, running_clients, said, server_of, spawn, write
+from embedded_clients import ask, notes, running_clients, said, server_of, write
 from everlong.stores.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from everlong.stores.embedded_home import socket_folder
 from fix_postgres import await_stop, is_alive, process_ids, processes_in
@@ -93,10 +93,10 @@ def test_any_path_will_do(new_home: Path, name: str) -> None:
 
 
 def test_a_home_made_under_a_strict_umask_can_be_used(new_home: Path) -> None:
-    client = spawn(new_home / "deep" / "down", umask=0o077)
-    assert ask(said(client), "SELECT 1") == 1
-    end(client)
-    await_stop(new_home / "deep" / "down")
+    place = new_home / "deep" / "down"
+    with running_clients(place, 1, umask=0o077) as (client,):
+        assert ask(said(client), "SELECT 1") == 1
+    await_stop(place)
 
 
 def test_ctrl_c_at_the_users_terminal_does_not_reach_the_server(home: Path) -> None:
@@ -169,12 +169,10 @@ def test_as_root_programs_below_a_closed_folder_are_copied(new_home: Path) -> No
         shutil.copytree(source, closed / source.name)
     closed.chmod(0o700)
     environment = {"PYTHONPATH": str(closed), "PATH": os.defpath}
-    client = spawn(new_home, env=environment)
-    assert ask(said(client), "SELECT to_tsvector('english', 'books')::text") == "'book':1"
-    program = Path(f"/proc/{process_ids(new_home)[0]}/exe").readlink()
-    end(client)
-    await_stop(new_home)
-    assert program.is_relative_to(new_home)
+    with running_clients(new_home, 1, env=environment) as (client,):
+        assert ask(said(client), "SELECT to_tsvector('english', 'books')::text") == "'book':1"
+        program = Path(f"/proc/{process_ids(new_home)[0]}/exe").readlink()
+        assert program.is_relative_to(new_home)
     assert closed.stat().st_mode & 0o777 == 0o700
 
 

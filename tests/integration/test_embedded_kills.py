@@ -1,6 +1,7 @@
 """The embedded PostgreSQL when users, servers and what they left are killed, cut and reused."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -23,9 +24,9 @@ from embedded_clients import (
     write,
 )
 from everlong.stores.embedded import EmbeddedPostgres, EmbeddedPostgresError
-from everlong.stores.embedded_reaper import START_LOCK, try_lock
+from everlong.stores.embedded_reaper import START_LOCK, USERS_LOCK, open_lock, try_lock
 from everlong.stores.postgres_binaries import UNFINISHED, find_programs, installed
-from fix_postgres import await_stop, is_alive, is_stopped, process_ids, processes_in
+from fix_postgres import await_stop, is_alive, is_stopped, process_ids, processes_in, wait_until
 
 
 def test_the_server_stops_when_its_last_user_is_killed(home: Path) -> None:
@@ -43,10 +44,23 @@ def test_the_server_stops_when_its_last_user_is_killed(home: Path) -> None:
 
 def test_a_client_killed_while_the_server_comes_up_leaves_nothing(home: Path) -> None:
     with running_clients(home, 1) as (client,):
-        while is_stopped(home):
-            time.sleep(0.001)
+        wait_until(lambda: not is_stopped(home))
         end(client)
         await_stop(home)
+
+
+def test_a_user_who_comes_when_the_reaper_has_already_woken_keeps_the_server(home: Path) -> None:
+    embedded = server_of(home)
+    dsn = embedded.start()
+    start, users = open_lock(home / START_LOCK), open_lock(home / USERS_LOCK)
+    fcntl.flock(start, fcntl.LOCK_EX)
+    embedded.release()
+    time.sleep(0.3)
+    fcntl.flock(users, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    os.close(start)
+    time.sleep(0.3)
+    assert ask(dsn, "SELECT 1") == 1
+    os.close(users)
 
 
 def test_a_killed_server_is_started_again_for_its_holder(home: Path) -> None:
@@ -80,8 +94,7 @@ def test_a_server_whose_reaper_was_killed_gets_another(home: Path) -> None:
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.15])
 def test_a_kill_during_initdb_leaves_no_broken_folder(new_home: Path, delay: float) -> None:
     with running_clients(new_home, 1) as (client,):
-        while not list(new_home.glob(f"{UNFINISHED}*")):
-            time.sleep(0.001)
+        wait_until(lambda: list(new_home.glob(f"{UNFINISHED}*")))
         time.sleep(delay)
         assert not (new_home / "data").exists()
         end(client)
@@ -92,14 +105,14 @@ def test_a_kill_during_initdb_leaves_no_broken_folder(new_home: Path, delay: flo
 
 def test_nobody_starts_a_server_while_an_orphaned_initdb_lives(new_home: Path) -> None:
     with running_clients(new_home, 1) as (client,):
-        while not list(new_home.glob(f"{UNFINISHED}*/PG_VERSION")):
-            time.sleep(0.001)
+        wait_until(lambda: list(new_home.glob(f"{UNFINISHED}*/PG_VERSION")))
         end(client)
     orphans = set(processes_in(new_home))
     lock = try_lock(new_home / START_LOCK)
     if lock is not None:
         os.close(lock)
         assert not orphans & set(processes_in(new_home))
+    wait_until(lambda: not processes_in(new_home))
 
 
 def test_a_reused_process_id_does_not_bar_the_start(home: Path) -> None:
@@ -147,8 +160,7 @@ def _started_by_hand(home: Path) -> Generator["subprocess.Popen[str]"]:
         command, text=True, cwd="/", stderr=subprocess.DEVNULL, **identity(home)
     )
     try:
-        while not list(sockets.iterdir()):
-            time.sleep(0.01)
+        wait_until(lambda: list(sockets.iterdir()))
         yield by_hand
     finally:
         by_hand.send_signal(signal.SIGINT)

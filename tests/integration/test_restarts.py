@@ -7,19 +7,23 @@ from pathlib import Path
 
 import pytest
 from dying_process import THREAD, context, script, tools_noting_in
-from invariants import check_state
 from langchain_core.messages import ToolMessage
-from scripted_model import ScriptedModel
 
 from everlong.graph.runtime import open_agent
 from everlong.stores import ledger, transcripts
+from invariants import check_state
+from scripted_model import ScriptedModel
 
 HERE = Path(__file__).parent
 
 
 async def killed(dsn: str, node: str, notes: Path) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(HERE / "dying_process.py"), dsn, node, str(notes),
+        sys.executable,
+        str(HERE / "dying_process.py"),
+        dsn,
+        node,
+        str(notes),
         stderr=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(60):

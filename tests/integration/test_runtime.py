@@ -1,17 +1,18 @@
-"""`open_agent` on a real Postgres: turns, strangers, bad input, several processes' worth of runs."""
+"""`open_agent` on a real Postgres: turns, strangers, bad input, runs at once."""
 
 import asyncio
 
 import pytest
-from scripted_model import ScriptedModel
+from langchain_core.runnables import RunnableConfig
 
 from everlong.graph.runtime import open_agent
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError, MissingUserError
 from everlong.stores.postgres import DatabaseUnavailableError, migrate
 from everlong.stores.text import REPLACEMENT
+from scripted_model import ScriptedModel
 
-THREAD = {"configurable": {"thread_id": "t1"}}
+THREAD: RunnableConfig = {"configurable": {"thread_id": "t1"}}
 
 
 def echo(messages):
@@ -20,7 +21,7 @@ def echo(messages):
 
 def context(**more):
     given = {"user_id": "kim", "model": ScriptedModel(script=echo), "memory": {"enabled": False}}
-    return Context(**(given | more))
+    return Context.model_validate(given | more)
 
 
 def user(text):
@@ -168,7 +169,9 @@ async def test_streams_give_the_answers_words_and_only_these(dsn):
         events = [part["type"] for mode, part in parts if mode == "custom"]
         assert events == ["compaction.started", "compaction.finished"]
         seen = [e async for e in agent.astream_events(user("d"), THREAD, context=run)]
-        assert not any("SUMMARY" in str(event) for event in seen if event["event"] == "on_chat_model_stream")
+        assert not any(
+            "SUMMARY" in str(event) for event in seen if event["event"] == "on_chat_model_stream"
+        )
 
 
 async def test_the_models_own_error_reaches_the_caller_and_the_question_stays(dsn):

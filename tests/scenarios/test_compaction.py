@@ -5,11 +5,11 @@ import logging
 import pytest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
-from failing_store import FailingStore
-from scripted_model import ScriptedModel, calling
 
 from everlong.nodes.transcript import is_summary
 from everlong.stores import transcripts
+from failing_store import FailingStore
+from scripted_model import ScriptedModel, calling
 
 SMALL = {"trigger_messages": 6, "keep_messages": 2, "flush_before": False}
 ROUNDS = [
@@ -17,7 +17,9 @@ ROUNDS = [
     for number in range(5)
     for message in (
         HumanMessage(f"Question {number}: what of order PX-{4470 + number}?", id=f"h{number}"),
-        AIMessage(f"Order PX-{4470 + number} is on its way, " + "as planned " * 20, id=f"a{number}"),
+        AIMessage(
+            f"Order PX-{4470 + number} is on its way, " + "as planned " * 20, id=f"a{number}"
+        ),
     )
 ]
 
@@ -48,7 +50,9 @@ async def test_the_summary_is_a_user_message_right_after_the_system_message(conv
 async def test_identifiers_that_a_summary_drops_are_carried_over_by_code(converse):
     talk = converse(model=answering(summary="They spoke of orders."), compaction=SMALL)
     for number in range(12):
-        await talk.say(f"Order PX-{4470 + number} costs ${number + 1},250.00 on 2026-03-{number + 10}.")
+        await talk.say(
+            f"Order PX-{4470 + number} costs ${number + 1},250.00 on 2026-03-{number + 10}."
+        )
     (summary,) = await compacted(talk)
     for number in range(10):
         assert f"PX-{4470 + number}" in summary.text
@@ -149,7 +153,9 @@ async def test_the_open_question_stays_word_for_word_however_long_the_tool_loop(
 
 
 async def test_system_messages_of_the_history_are_kept_and_sent_as_one(converse):
-    talk = converse(model=answering(), compaction=SMALL, system_prompt="You are the billing helper.")
+    talk = converse(
+        model=answering(), compaction=SMALL, system_prompt="You are the billing helper."
+    )
     await talk.seed(
         [
             SystemMessage("Never state prices without VAT.", id="s1"),
@@ -161,7 +167,9 @@ async def test_system_messages_of_the_history_are_kept_and_sent_as_one(converse)
     await talk.say("and for two?")
     (system,) = [message for message in talk.last_request if message.type == "system"]
     assert talk.last_request[0] is system
-    assert system.text.index("billing helper") < system.text.index("VAT") < system.text.index("brief")
+    assert (
+        system.text.index("billing helper") < system.text.index("VAT") < system.text.index("brief")
+    )
     stored = [message.id for message in await talk.messages() if message.type == "system"]
     assert stored == ["s1", "s2"]
     assert "VAT" not in (await compacted(talk))[0].text
@@ -225,9 +233,7 @@ async def test_an_overflow_is_compacted_and_asked_again_once(converse, error):
 
 async def test_a_second_overflow_reaches_the_caller_and_the_question_stays(converse):
     model = ScriptedModel(script=[ContextOverflowError("too long"), ContextOverflowError("again")])
-    talk = converse(
-        model=model, summary_model=ScriptedModel(script=["Orders."]), compaction=SMALL
-    )
+    talk = converse(model=model, summary_model=ScriptedModel(script=["Orders."]), compaction=SMALL)
     await talk.seed(ROUNDS[:4])
     with pytest.raises(ContextOverflowError, match="again"):
         await talk.say("and now?")
@@ -259,7 +265,9 @@ async def test_a_digest_stands_in_when_nothing_fits_and_no_summary_can_be_had(co
 
 
 async def test_the_tail_alone_over_the_trigger_never_summarises_the_summary(converse):
-    summary = HumanMessage("Earlier: invoices 1-200 checked.", name="__compaction_summary__", id="s")
+    summary = HumanMessage(
+        "Earlier: invoices 1-200 checked.", name="__compaction_summary__", id="s"
+    )
     rows = "row,12,ok\n" * 12_000
     model = answering(summary="S")
     talk = converse(
@@ -371,7 +379,8 @@ async def test_the_window_strategy_drops_without_a_model_and_cuts_at_a_user_mess
 async def test_settings_that_compact_all_the_time_are_named_once(converse, caplog):
     caplog.set_level(logging.WARNING, logger="everlong.compaction")
     talk = converse(
-        model=answering(), compaction={"trigger_messages": 7, "keep_messages": 6, "flush_before": False}
+        model=answering(),
+        compaction={"trigger_messages": 7, "keep_messages": 6, "flush_before": False},
     )
     await talk.say("a", "b")
     warnings = [r.getMessage() for r in caplog.records if "trigger_messages` 7" in r.getMessage()]

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from failing_store import FailingStore
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from scripted_model import ScriptedModel, calling
 
 from everlong.stores import files, transcripts
+from failing_store import FailingStore
+from scripted_model import ScriptedModel, calling
 
 BIG = "".join(f"line {number}: value {number * 7}\n" for number in range(6_000))
 
@@ -151,7 +151,12 @@ async def test_status_artifact_and_other_blocks_stay(converse):
     ]
     talk = converse(model=ScriptedModel(script=["ok"]))
     original = ToolMessage(
-        blocks, tool_call_id="call_0_scan", name="scan", id="t1", status="error", artifact={"rows": 3}
+        blocks,
+        tool_call_id="call_0_scan",
+        name="scan",
+        id="t1",
+        status="error",
+        artifact={"rows": 3},
     )
     await talk.seed([HumanMessage("scan"), calling(("scan", {})), original, AIMessage("done")])
     await talk.say("and?")

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from failing_store import FailingStore
-from scripted_model import ScriptedModel, calling
 
 from everlong.stores import ledger, memory, transcripts
+from failing_store import FailingStore
+from scripted_model import ScriptedModel, calling
 
 FACT = "- Exports go through Shanghai port only; customer code ALPHA."
 ON = {"enabled": True, "consolidate": "on_request"}
@@ -153,9 +153,7 @@ async def test_what_compaction_removes_is_flushed_first_or_made_up_from_the_tran
         return FACT if "Shanghai" in text else "NO_REPLY"
 
     model = ScriptedModel(script=script_of(flush=flush))
-    talk = converse(
-        model=model, memory=ON, compaction={"trigger_messages": 5, "keep_messages": 2}
-    )
+    talk = converse(model=model, memory=ON, compaction={"trigger_messages": 5, "keep_messages": 2})
     await talk.say("our exports go through Shanghai", "two", "three")
     values = await talk.values()
     assert values["unflushed"]
@@ -196,9 +194,7 @@ async def test_a_throttled_flush_reads_later_what_it_passed_by(converse):
 
 async def test_summaries_are_never_the_input_of_a_flush(converse):
     model = ScriptedModel(script=script_of(flush="NO_REPLY"))
-    talk = converse(
-        model=model, memory=ON, compaction={"trigger_messages": 5, "keep_messages": 2}
-    )
+    talk = converse(model=model, memory=ON, compaction={"trigger_messages": 5, "keep_messages": 2})
     await talk.say(*(f"message {number}" for number in range(6)))
     assert not any("SUMMARY" in text for text in inner(model, "NO_REPLY"))
 

@@ -6,6 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command, interrupt
+
 from scripted_model import ScriptedModel, calling
 
 
@@ -91,7 +92,9 @@ async def test_a_malformed_call_gets_an_error_result_and_its_sibling_runs_once(c
             {"name": "send_mail", "args": '{"to": oops]', "id": bad_id, "error": "not JSON"}
         ],
     )
-    talk = converse(model=ScriptedModel(script=[asking, "Done in part.", "Hello"]), tools=till.tools)
+    talk = converse(
+        model=ScriptedModel(script=[asking, "Done in part.", "Hello"]), tools=till.tools
+    )
     await talk.say("go", "hi")
     good, bad = results(await talk.messages())
     assert till.charged == 1
@@ -104,8 +107,10 @@ async def test_a_malformed_call_gets_an_error_result_and_its_sibling_runs_once(c
 async def test_the_round_cap_ends_with_an_answer_and_without_tools(converse):
     def insist(messages):
         last = messages[-1]
-        return "Enough." if "has used its 2 rounds" in last.text else calling(
-            ("charge_card", {"amount": 1}), prefix=f"c{len(messages)}"
+        return (
+            "Enough."
+            if "has used its 2 rounds" in last.text
+            else calling(("charge_card", {"amount": 1}), prefix=f"c{len(messages)}")
         )
 
     till = Till()
@@ -164,7 +169,9 @@ async def test_typing_instead_of_approving_keeps_the_finished_result(converse):
 
 async def test_two_approvals_can_be_answered_one_after_the_other(converse):
     till = Till()
-    asking = calling(("send_mail", {"to": "a"}), ("send_mail", {"to": "b"}), ("charge_card", {"amount": 3}))
+    asking = calling(
+        ("send_mail", {"to": "a"}), ("send_mail", {"to": "b"}), ("charge_card", {"amount": 3})
+    )
     talk = converse(model=ScriptedModel(script=[asking, "Sent."]), tools=till.tools)
     await talk.send({"messages": [{"role": "user", "content": "go"}]})
     first, second = (await talk.graph.aget_state(talk.config)).interrupts

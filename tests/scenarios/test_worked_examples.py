@@ -3,10 +3,10 @@
 import logging
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from scripted_model import ScriptedModel
 
 from everlong.nodes.transcript import is_summary
 from everlong.stores import transcripts
+from scripted_model import ScriptedModel
 
 NINE = [
     HumanMessage("Compare Oslo and Bergen.", id="h1"),
@@ -52,7 +52,9 @@ async def test_e1_the_plain_cut_moves_back_to_the_call(converse, caplog):
 
 async def test_e3_five_plain_rounds_compact_in_the_third_fourth_and_fifth(converse, caplog):
     caplog.set_level(logging.INFO, logger="everlong.compaction")
-    answers = ScriptedModel(script=["Confirmed.", "夜莺", "莺夜", "夜莺; the sentence is gone", "夜莺"])
+    answers = ScriptedModel(
+        script=["Confirmed.", "夜莺", "莺夜", "夜莺; the sentence is gone", "夜莺"]
+    )
     summaries = ScriptedModel(script=["The code word is 夜莺."] * 3)
     talk = converse(
         model=answers,

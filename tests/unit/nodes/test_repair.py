@@ -24,7 +24,7 @@ from everlong.nodes.repair import (
     system_text,
 )
 from invariants import check_request, check_state
-from strategies import BROKEN_ARGUMENTS, broken_call, calls, human, result, says
+from strategies import BROKEN_ARGUMENTS, broken_call, call, calls, human, result, says
 
 
 def repaired(messages: Sequence[BaseMessage], *, close_open: bool = True, **known: Any) -> Any:
@@ -53,14 +53,12 @@ A02 = [
 ]
 
 
-def a03(call_id: str | None = "bad1") -> AIMessage:
-    blocks: list[str | dict[str, Any]] = [
-        {"type": "tool_use", "id": "ok1", "name": "list_notes", "input": {}},
-        {"type": "tool_use", "id": call_id, "name": "save_note", "input": {}},
+def a03() -> AIMessage:
+    uses: list[str | dict[str, Any]] = [
+        {"type": "tool_use", "id": one, "name": "notes", "input": {}} for one in ("ok1", "bad1")
     ]
-    good = {"name": "list_notes", "args": {}, "id": "ok1", "type": "tool_call"}
-    broken = [broken_call(call_id)]
-    return AIMessage(blocks, id="a1", tool_calls=[good], invalid_tool_calls=broken)
+    broken = [broken_call("bad1")]
+    return AIMessage(uses, id="a1", tool_calls=[call("ok1")], invalid_tool_calls=broken)
 
 
 def test_a_thread_that_others_broke_is_repaired_once() -> None:
@@ -79,7 +77,7 @@ def test_a_history_in_order_is_left_alone() -> None:
 
 def test_repair_does_not_change_what_it_was_given() -> None:
     before = [m.model_copy(deep=True) for m in A02]
-    repaired(A02)
+    assert repair(A02, close_open=True)
     assert before == A02
 
 
@@ -119,6 +117,10 @@ def test_ids_that_a_model_uses_again_are_matched_with_the_nearest_call() -> None
         says("a3"),
     ]
     assert repair(messages, close_open=True) is None
+    unanswered = [human("h1"), calls("a1", "call_0"), *messages[3:]]
+    done = repaired(unanswered, finished={"call_0": result("x", "call_0")})
+    assert [m.id for m in done.messages][3:] == ["a2", "t2", "a3"]
+    assert done.messages[2].content == NO_RESULT
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_a_refusal_in_the_older_format_stays() -> None:
     assert repair([human("h1"), refused], close_open=False) is None
 
 
-def test_empty_text_goes_and_thoughts_beside_it_stay_as_they_were() -> None:
+def test_empty_text_goes_and_thoughts_beside_it_stay() -> None:
     thought = {"type": "thinking", "thinking": "step 1", "signature": "sig-1" + "x" * 4_000}
     use = {"type": "tool_use", "id": "c1", "name": "look", "input": {}}
     asking = calls("a1", "c1").model_copy(
@@ -148,6 +150,9 @@ def test_empty_text_goes_and_thoughts_beside_it_stay_as_they_were() -> None:
     done = repaired([human("h1"), asking, result("t1", "c1")], close_open=False)
     assert done.messages[1].content == [thought, use]
     assert done.messages[1].tool_calls == asking.tool_calls
+    asking = asking.model_copy(update={"content": [{"type": "text", "text": ""}]})
+    done = repaired([human("h1"), asking, result("t1", "c1")], close_open=False)
+    assert done.messages[1].content == ""
 
 
 def test_thoughts_come_through_a_checkpoint_and_a_repair_byte_for_byte() -> None:
@@ -155,10 +160,8 @@ def test_thoughts_come_through_a_checkpoint_and_a_repair_byte_for_byte() -> None
     for n in range(6):
         thought = {"type": "thinking", "thinking": f"step {n}", "signature": f"s{n}" + "x" * 4_000}
         use = {"type": "tool_use", "id": f"c{n}", "name": "look", "input": {}}
-        steps += [
-            calls(f"a{n}", f"c{n}").model_copy(update={"content": [thought, use]}),
-            result(f"t{n}", f"c{n}"),
-        ]
+        asking = calls(f"a{n}", f"c{n}").model_copy(update={"content": [thought, use]})
+        steps += [asking, result(f"t{n}", f"c{n}")]
     saver = JsonPlusSerializer()
     loaded = saver.loads_typed(saver.dumps_typed(steps))
     assert loaded == steps
@@ -222,7 +225,7 @@ def test_a_batch_that_still_runs_is_left_to_the_tools() -> None:
 
 def test_an_older_call_without_result_is_closed_in_a_running_loop_too() -> None:
     messages = [human("h1"), calls("a1", "c1"), human("h2"), calls("a2", "c2")]
-    done = repaired(messages, close_open=False)
+    done = repaired(messages, close_open=False, finished={"c1": result("t1", "c1")})
     assert shape(done.messages) == ["h1", "a1", "c1:error", "h2", "a2"]
     assert done.messages[2].content == NO_RESULT
 
@@ -266,10 +269,9 @@ def test_calls_without_id_get_one_of_their_own() -> None:
 
 
 def test_two_calls_of_one_id_are_told_apart() -> None:
-    messages = [human("h1"), calls("a1", "c", "c"), result("t1", "c"), result("t2", "c")]
-    done = repaired([*messages, human("h2")])
+    done = repaired([human("h1"), calls("a1", "c", "c"), result("t1", "c"), result("t2", "c")])
     check_state(done.messages)
-    assert [m.id for m in done.messages][:3] == ["h1", "a1", "t1"]
+    assert shape(done.messages)[:3] == ["h1", "a1", "c:success"]
 
 
 def test_a_broken_call_is_sent_as_one_that_any_server_can_read() -> None:
@@ -277,7 +279,6 @@ def test_a_broken_call_is_sent_as_one_that_any_server_can_read() -> None:
     sent = for_request(done.messages)
     asking = sent[1]
     assert isinstance(asking, AIMessage)
-    assert asking.invalid_tool_calls == []
     assert [call["id"] for call in asking.tool_calls] == ["ok1", "bad1"]
     assert json.loads(json.dumps(asking.tool_calls[1]["args"])) == {"unreadable": BROKEN_ARGUMENTS}
     check_request(sent)

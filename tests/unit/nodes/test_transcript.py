@@ -137,6 +137,7 @@ def test_the_newest_batch_stays_whole_while_a_call_is_open() -> None:
     assert safe_cut(messages, 5).safe == 3
     assert safe_cut(messages, 4).safe == 3
     assert safe_cut([*messages, human("h3")], 5).safe == 3
+    assert safe_cut(messages, 99).safe == 3
 
 
 def test_a_call_that_cannot_be_read_belongs_to_its_batch() -> None:
@@ -257,4 +258,5 @@ def test_an_old_summary_is_replaced_wherever_it_stands() -> None:
 def test_only_a_user_message_of_the_name_is_a_summary() -> None:
     assert is_summary(summary())
     assert not is_summary(HumanMessage("Here is a summary"))
+    assert not is_summary(HumanMessage("Here is a summary", name="Ana"))
     assert not is_summary(AIMessage("Here is a summary", name=SUMMARY_NAME))

@@ -1,6 +1,7 @@
 """What the embedded PostgreSQL decides before it starts anything."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from everlong.stores.embedded import ROOT_HOME, EmbeddedPostgresError, default_home
+from everlong.stores.embedded import ROOT_HOME, EmbeddedPostgresError, _locked, default_home
 from everlong.stores.embedded_home import (
     SOCKET,
     claim,
@@ -16,6 +17,7 @@ from everlong.stores.embedded_home import (
     make_home,
     socket_folder,
 )
+from everlong.stores.embedded_reaper import try_lock
 from everlong.stores.postgres_binaries import Account, find_programs, installed, may_enter
 from everlong.stores.settings import settings
 
@@ -135,6 +137,20 @@ def test_a_socket_folder_that_others_could_have_made_is_refused(tmp_path: Path) 
     (tmp_path / "link").symlink_to(tmp_path)
     with pytest.raises(EmbeddedPostgresError, match="lrwx"):
         claim(tmp_path / "link", None)
+
+
+def test_a_fork_does_not_keep_the_start_locked(tmp_path: Path) -> None:
+    with _locked(tmp_path / "start.lock"):
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+    try:
+        lock = try_lock(tmp_path / "start.lock")
+        assert lock is not None
+        os.close(lock)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def test_a_users_home_is_closed_to_others(tmp_path: Path) -> None:

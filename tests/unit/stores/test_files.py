@@ -183,6 +183,9 @@ async def test_a_page_ends_after_a_whole_line_and_names_the_next(store: BaseStor
     page = await files.read_page(store, "u", "p", first_line=4)
     assert page is not None
     assert (page.text, page.next_line, page.next_offset) == ("four", None, None)
+    page = await files.read_page(store, "u", "p")
+    assert page is not None
+    assert (page.text, page.next_line, page.next_offset) == ("one\ntwo\nthree\nfour", None, None)
 
 
 async def test_a_page_past_the_end_is_empty(store: BaseStore) -> None:

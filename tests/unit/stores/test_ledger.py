@@ -14,7 +14,7 @@ NOON = "2026-03-08T12:00:00Z"
 
 async def add(store: BaseStore, text: str, *, user: str = "u", **given: Any) -> Entry:
     kind: Kind = given.pop("kind", "flush")
-    usual = {"instant": NOON, "zone": "UTC", "thread_id": "t", "sources": [text]}
+    usual: dict[str, Any] = {"instant": NOON, "zone": "UTC", "thread_id": "t", "sources": [text]}
     return await ledger.append(store, user, kind, text, **(usual | given))
 
 

@@ -68,7 +68,7 @@ async def test_without_a_document_every_entry_is_fresh(store: BaseStore) -> None
 async def test_the_document_holds_text_watermark_version_and_what_it_consumed(
     store: BaseStore,
 ) -> None:
-    old = await add(store, "old", instant="2026-03-01T00:00:00.5Z")
+    old = await add(store, "old", instant="2026-03-01T00:00:00Z")
     new = await add(store, "new", instant="2026-03-01T00:00:00.75Z")
     written = await write(store, "# Facts\x00", [new, old])
     assert await memory.read(store, "u") == written
