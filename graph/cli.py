@@ -12,7 +12,8 @@ try:
 except ImportError:  # the command is installed with the package, its libraries with the extra
     sys.exit("everlong's command line needs its extra: pip install 'everlong[cli,embedded]'")
 
-from everlong.graph.demo import Example, examples
+from everlong.graph.demo import Example
+from everlong.graph.demo_examples import examples
 from everlong.graph.demo_view import show, show_verdict
 from everlong.graph.runtime import open_agent
 

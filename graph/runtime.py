@@ -1,6 +1,5 @@
 """Run the graph on Postgres in a process of your own."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,7 +15,7 @@ from everlong.graph.agent import Clock, build, utc_now
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError, MissingUserError
 from everlong.nodes.state import Input, Output, State
-from everlong.stores.embedded import EmbeddedPostgres, default_home
+from everlong.stores.database import open_database
 from everlong.stores.postgres import Stores, open_stores
 from everlong.stores.settings import settings
 from everlong.stores.text import clean_text
@@ -162,25 +161,10 @@ async def open_agent(
         EmbeddedPostgresError: the embedded server cannot be started.
     """
     async with (
-        _database(dsn) as found,
+        open_database(dsn) as found,
         open_stores(found, pool_size=settings().pool_size) as stores,
     ):
         graph = build(tools=tools, clock=clock).compile(
             checkpointer=stores.saver, store=stores.store, name="everlong"
         )
         yield Agent(graph, stores)
-
-
-@asynccontextmanager
-async def _database(dsn: str | None) -> AsyncGenerator[str]:
-    """Yield where the data is; an embedded server is held meanwhile."""
-    given = dsn or settings().database_url
-    if given:
-        yield given
-        return
-    server = EmbeddedPostgres(default_home())
-    await asyncio.to_thread(server.start)
-    try:
-        yield await asyncio.to_thread(server.dsn)
-    finally:
-        await asyncio.to_thread(server.release)

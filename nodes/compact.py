@@ -16,7 +16,6 @@ from everlong.nodes.meter import counted, recounted, request_tokens, visible
 from everlong.nodes.plan import Plan, plan
 from everlong.nodes.recall import recall
 from everlong.nodes.replacement import not_flushed, replacement, untouched, with_requests
-from everlong.nodes.request import fixed_tokens
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
 from everlong.nodes.summarise import Summarised, summarise
@@ -134,7 +133,7 @@ async def _with_memory_read_again(
 ) -> Update:
     """Read MEMORY.md again: the request's prefix changes now anyway (R46)."""
     recalled = await recall(run)
-    fixed = fixed_tokens(run.context, recalled, tools_tokens=toolbox.tokens(run.context))
+    fixed = toolbox.fixed_tokens(run.context, recalled)
     call = update.get("call", state.call) | {
         "fixed_tokens": fixed,
         "memory_version": str(recalled.get("version", "")),

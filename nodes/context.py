@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langchain_core.language_models import BaseChatModel
-from langgraph.runtime import ServerInfo
+from langgraph.runtime import ExecutionInfo, ServerInfo
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -188,6 +188,9 @@ class Memory(Section):
     """What moves across sessions, and when."""
 
     enabled: bool = Field(default=True, description="Long-term memory; off: none of it, anywhere.")
+    tools: bool = Field(
+        default=True, description="Offer the model its memory and archive tools."
+    )
     flush: Annotated[str | float, AfterValidator(_flush_rule)] = Field(
         default="always",
         description="Flush facts: `always` (each call), `never`, or at most every so many minutes.",
@@ -310,6 +313,10 @@ class HasContext(Protocol):
     @property
     def server_info(self) -> ServerInfo | None:
         """Who a server authenticated."""
+
+    @property
+    def execution_info(self) -> ExecutionInfo | None:
+        """Which thread it is."""
 
 
 def context_of(runtime: HasContext) -> Context:

@@ -36,7 +36,7 @@ FILLER = one_of(
 
 POLITE = one_of(
     r"""
-    (?:(?:please|kindly|(?:could|can|would|will) you(?: please)?|by the way|also|and|so|oh|well)\b[,\s]*)+
+    (?:(?:please|kindly|(?:could|can|would|will) you(?: please)?|by the way|also|and|so|oh|well|actually|sorry|wait)\b[,\s]*)+
     (?:请问?|麻烦你?|劳烦|顺便|另外|然后|那么|以及)+[，\s]*
     """,
     whole=True,
@@ -166,7 +166,7 @@ RECALL = one_of(
     (?:please |now |so |then |and )*(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell|answer|recap)\b
     (?:could|can|would|will) you (?:please )?(?:tell|remind|show|give|repeat|recall|list|name|say|state|spell)\b
     (?:and )?(?:the|my|our) [\w' -]{1,40}?(?: once(?: more)?| again|,? please)\b
-    (?:请|麻烦|帮我|你|您|先)*(?:再|告诉|列出|重复|复述|回忆|说出|说说|说一|报一|回答|提醒我|给我(?:看|说))|把.{1,30}(?:说|念|读|列|报)
+    (?:请|麻烦|帮我|你|您|先)*(?:再|告诉|列出|重复|复述|回忆|说出|说说|说一|报一|回答|提醒我|给我(?:看|说))|[^，,]{1,16}[，,](?:请|你)?(?:提醒我|告诉我|再说).{0,6}$|把.{1,30}(?:说|念|读|列|报)
     """,
     whole=True,
 )
@@ -187,3 +187,11 @@ OWN_LEAD = one_of(
     whole=True,
 )
 """How the offline model begins when it repeats what was said."""
+RULE = one_of(
+    r"""
+    \b(?:always|never|from now on|in (?:the )?future|every (?:time|day|week|month|year)|by default|as a rule|must (?:not )?be)\b
+    \b(?:we|they) (?:have )?(?:agreed|decided)\b|\b(?:agreement|policy|convention|standing)\b
+    以后|从现在起|今后|总是|从不|每次|每[天周月年]|一律|统一|约定|约好|说好|默认|规定|长期|必须|只走|永远|务必
+    """
+)
+"""Of a statement that holds beyond the task at hand."""

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from everlong.nodes import cues
-from everlong.nodes.digest_leads import lead, lead_of
-from everlong.nodes.digest_lines import Item, carried, fitted, settled, shortened
-from everlong.nodes.identifiers import identifiers
+from everlong.nodes.digest_leads import lead, lead_of, returned
+from everlong.nodes.digest_lines import (
+    EXACT,
+    OPEN,
+    STATED,
+    TALK,
+    Item,
+    carried,
+    fitted,
+    is_exact,
+    settled,
+    shortened,
+)
 from everlong.nodes.statements import (
     Language,
     bare,
@@ -29,6 +39,7 @@ HEAD_SENTENCES, TAIL_SENTENCES = 16, 8
 """Read of one message; what lies between, in a longer one, is material and no statement."""
 ANSWER_SENTENCES = 6
 CALL_CHARS = 120
+_WEIGHTS = {"question": TALK, "recall": TALK, "goal": OPEN, "remember": EXACT}
 
 
 def digest(
@@ -77,9 +88,9 @@ def _user_items(sentence: str, tongue: Language) -> list[Item]:
     if kind == "nothing":
         return []
     if kind == "open":
-        return [Item("open", lead("open", tongue) + point, 3) for point in open_points(sentence)]
+        return [Item("open", lead("open", tongue) + point, OPEN) for point in open_points(sentence)]
     section = "goal" if kind in ("question", "recall", "request", "goal") else "said"
-    weight = {"question": 0, "recall": 0, "goal": 3}.get(kind, 2 if identifiers(said) else 1)
+    weight = _WEIGHTS.get(kind, EXACT if is_exact(said) else STATED)
     said = bare(sentence).rstrip("?？ ") if kind == "question" else said
     return [Item(section, lead(kind, tongue) + shortened(said), weight)]
 
@@ -89,13 +100,18 @@ def _assistant_items(text: str, tongue: Language, *, asked: bool) -> list[Item]:
     found: list[Item] = []
     for sentence in () if cues.OURSELVES.search(text) else _stated(text):
         said = cues.OWN_LEAD.sub("", core(sentence))
-        if not said or sentence.startswith("#") or (sentence[0] == "-" and lead_of(sentence)):
-            continue  # manners, a heading, or a line of a digest that is repeated
-        exact = bool(identifiers(said))
+        if not said or _is_restated(sentence):
+            continue
+        exact = is_exact(said)
         telling = exact or cues.DECIDED.search(said) or (asked and not found)
         if telling and not is_question(sentence):
             found.append(Item("said", lead("answer", tongue) + shortened(said), int(exact)))
     return found[:ANSWER_SENTENCES]
+
+
+def _is_restated(sentence: str) -> bool:
+    """Whether an assistant's sentence is a heading, or a line of a digest that it repeats."""
+    return sentence.startswith("#") or (sentence.startswith("-") and lead_of(sentence) != "")
 
 
 def _call_items(messages: Sequence[BaseMessage], tongue: Language) -> list[Item]:
@@ -107,12 +123,9 @@ def _call_items(messages: Sequence[BaseMessage], tongue: Language) -> list[Item]
         if result is None:
             continue
         begins = next(iter(sentences(result.text[:2_000])), "")[:CALL_CHARS]
-        failed = result.status == "error"
-        said = {
-            "zh": f"，失败：“{begins}”" if failed else f"，返回：“{begins}”",
-        }.get(tongue, f'; it failed: "{begins}"' if failed else f'; it returned: "{begins}"')
-        line = f"{lead('call', tongue)}{_call(call['name'], call['args'])}{said if begins else ''}"
-        found.append(Item("artifacts", line, int(bool(identifiers(line)))))
+        called = lead("call", tongue) + _call(call["name"], call["args"])
+        line = called + returned(begins, tongue, failed=result.status == "error")
+        found.append(Item("artifacts", line, int(is_exact(line))))
     return found
 
 
@@ -131,12 +144,13 @@ def _unfinished(messages: Sequence[BaseMessage], tongue: Language) -> list[Item]
         for call in m.tool_calls
         if call["id"] not in answered
     ]
-    found = [Item("open", lead("running", tongue) + call, 3) for call in open_calls]
+    found = [Item("open", lead("running", tongue) + call, OPEN) for call in open_calls]
     spoken = [m for m in messages if m.text.strip() and not isinstance(m, ToolMessage)]
     last = spoken[-1] if spoken else None
     if isinstance(last, AIMessage):
-        asked = [one for one in _stated(last.text) if is_question(one)][-1:]
+        asked = [one for one in _stated(last.text) if is_question(one) and not _is_restated(one)]
         found += [
-            Item("open", lead("asked_back", tongue) + shortened(core(one)), 3) for one in asked
+            Item("open", lead("asked_back", tongue) + shortened(bare(one)), OPEN)
+            for one in asked[-1:]
         ]
     return found

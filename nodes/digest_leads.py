@@ -25,7 +25,7 @@ def _leads(*names: str) -> re.Pattern[str]:
 
 
 _ANY = _leads(*LEADS)
-ASKED, TALK = _leads("question", "recall"), _leads("answer", "call")
+ASKED, TALKED = _leads("question", "recall"), _leads("answer", "call")
 PASSING = _leads("asked_back", "running")
 """Lines that the next message has overtaken."""
 
@@ -49,3 +49,12 @@ def lead_of(line: str) -> str:
 def was_asked(line: str) -> bool:
     """Whether a line of a digest only tells what somebody asked."""
     return bool(ASKED.match(bare(line)))
+
+
+def returned(begins: str, tongue: Language, *, failed: bool) -> str:
+    """Return how a tool's result begins, quoted; nothing where it is empty."""
+    if not begins:
+        return ""
+    if tongue == "zh":
+        return f"，{'失败' if failed else '返回'}：“{begins}”"
+    return f'; it {"failed" if failed else "returned"}: "{begins}"'

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from everlong.nodes import cues
-from everlong.nodes.digest_leads import ASKED, PASSING, TALK, lead_of, without_lead
+from everlong.nodes.digest_leads import ASKED, PASSING, TALKED, lead_of, without_lead
 from everlong.nodes.identifiers import identifiers, missing
 from everlong.nodes.statements import Language, bare, key_of
 from everlong.nodes.subjects import subject_of
@@ -14,12 +14,14 @@ from everlong.nodes.tokens import estimate_text
 
 Section = Literal["goal", "said", "artifacts", "open"]
 
+TALK, STATED, EXACT, EARLY, OPEN = range(5)
+"""Weights: talk, statements, exact ones, the first of those, aims and open points."""
 MOST_ITEMS = 400
-MOSTASKED = 4
+MOST_ASKED = 4
 MOST_AIMS = 3
+FIRST_KEPT = 8
+"""Exact statements of the beginning that outlive newer ones."""
 MOST_CHARS = 300
-LEAST_POINT = {"zh": 2, "en": 4, "": 4}
-"""Letters of an open point from which on a later statement that names it settles it."""
 
 _HEADING = re.compile(
     r"^\s*(?:#{1,6}\s+(?P<sharp>.+?)\s*#*|\*\*(?P<bold>[^*]{1,40})\*\*[:：]?)\s*$"
@@ -43,7 +45,7 @@ class Item:
     section: Section
     text: str
     weight: int
-    """What is dropped first: 0 questions and talk, 1 statements, 2 exact ones, 3 aims."""
+    """From `TALK` to `OPEN`: what is lighter goes first where room lacks."""
     heading: str = ""
     """Heading of the earlier summary that it stood under."""
 
@@ -70,6 +72,11 @@ def shortened(said: str) -> str:
     return f"{kept}…" + (f" ({', '.join(lost)})" if lost else "")
 
 
+def is_exact(text: str) -> bool:
+    """Whether a text holds what only exact words keep: a name, a number, a rule."""
+    return bool(cues.RULE.search(text)) or bool(identifiers(text))
+
+
 def carried(body: str, headings: Sequence[str]) -> list[Item]:
     """Return the lines of an earlier summary, each under its heading."""
     found: list[Item] = []
@@ -84,29 +91,33 @@ def carried(body: str, headings: Sequence[str]) -> list[Item]:
 
 def _weight(section: Section, text: str) -> int:
     if ASKED.match(text):
-        return 0
-    exact = bool(identifiers(text))
-    if TALK.match(text) or section == "artifacts":
+        return TALK
+    exact = is_exact(text)
+    if TALKED.match(text) or section == "artifacts":
         return int(exact)
-    return 3 if section == "open" or _is_aim(text) else 1 + exact
-
-
-def _is_aim(text: str) -> bool:
-    return lead_of(text) == "goal"
+    if section == "open" or lead_of(text) == "goal":
+        return OPEN
+    return EXACT if exact else STATED
 
 
 def settled(items: Sequence[Item]) -> list[Item]:
     """Drop what is said twice, what a newer value replaces, and open points that were settled."""
-    return _still_open(_newest(_once(_few_wishes(_at_most(items)))))
+    return _still_open(_newest(_once(_at_most(_weighed(items)))))
 
 
-def _few_wishes(items: Sequence[Item]) -> list[Item]:
-    """Keep the newest few questions; of many aims, only the first and the newest weigh most."""
+def _weighed(items: Sequence[Item]) -> list[Item]:
+    """Weigh lines by their place: beginnings matter longest, and of questions the newest few."""
     asked = [place for place, item in enumerate(items) if ASKED.match(item.text)]
-    aims = [place for place, item in enumerate(items) if _is_aim(item.text)]
-    gone, lighter = set(asked[:-MOSTASKED]), set(aims[MOST_AIMS:-MOST_AIMS])
+    aims = [place for place, item in enumerate(items) if lead_of(item.text) == "goal"]
+    exact = [
+        place for place, item in enumerate(items) if item.section == "said" and item.weight == EXACT
+    ]
+    weights = dict.fromkeys(aims[MOST_AIMS:-MOST_AIMS], STATED) | dict.fromkeys(
+        exact[:FIRST_KEPT], EARLY
+    )
+    gone = set(asked[:-MOST_ASKED])
     return [
-        replace(item, weight=1) if place in lighter else item
+        replace(item, weight=weights.get(place, item.weight))
         for place, item in enumerate(items)
         if place not in gone
     ]
@@ -137,7 +148,7 @@ def _once(items: Sequence[Item]) -> list[Item]:
 
 def _stays(old: Item, old_key: str, new: Item, new_key: str) -> Item | None:
     """Return which of two lines stands for both; None where each says something of its own."""
-    old_talks, new_talks = bool(TALK.match(old.text)), bool(TALK.match(new.text))
+    old_talks, new_talks = bool(TALKED.match(old.text)), bool(TALKED.match(new.text))
     if old_key == new_key:
         return new if old_talks and not new_talks else old
     if old.section != new.section or bool(PASSING.match(old.text)) != bool(PASSING.match(new.text)):

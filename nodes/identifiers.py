@@ -87,6 +87,9 @@ _PLACE = re.compile(
 )
 _WORD_HERE = re.compile(_WORD)
 _QUANTITY = re.compile(r"\d+[A-Za-z]{1,3}")
+_LETTER = "[0-9A-Za-zÀ-ɏͰ-ӿ]"
+"""Of the scripts that write words apart."""
+_THREE = re.compile(r"\d{3}(?!\d)")
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 
 _WIDE = {wide: wide - 0xFEE0 for wide in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF5B), 0xFF0D)}
@@ -173,25 +176,19 @@ def missing(identifiers: Iterable[str], text: str) -> list[str]:
 
 
 def _holds(text: str, name: str) -> bool:
-    place = text.find(name)
-    while place >= 0:
-        if not (_runs_on(text, place, name, -1) or _runs_on(text, place + len(name) - 1, name, 1)):
-            return True
-        place = text.find(name, place + 1)
-    return False
+    return name != "" and name in text and bool(_whole(name).search(text))
 
 
-def _runs_on(text: str, edge: int, name: str, step: int) -> bool:
-    """Whether the token goes on beyond its edge: by a letter or digit, or by a joint and one."""
-    if not name or not _joins(text[edge]):
-        return False
-    near, far = text[edge + step : edge + step + 1] if edge + step >= 0 else "", ""
-    if edge + 2 * step >= 0:
-        far = text[edge + 2 * step : edge + 2 * step + 1]
-    joints = "-_." + ("," if name.replace(",", "").isdigit() else "") + ("/" if "/" in name else "")
-    return _joins(near) or (near != "" and near in joints and _joins(far))
+def _whole(name: str) -> re.Pattern[str]:
+    """Compile a name so that it fits only where its token neither begins before it nor goes on.
 
-
-def _joins(sign: str) -> bool:
-    """Whether a sign is a letter or digit of a script that writes words apart."""
-    return sign.isalnum() and not "\u2e80" <= sign <= "\uffef"
+    A hyphen, a point and, in a path, a slash join a token's parts; a comma joins thousands.
+    """
+    joint = "[-_./]" if "/" in name else "[-_.]"
+    before = rf"(?<!{_LETTER})(?<!{_LETTER}{joint})" + (r"(?<!\d,)" if _THREE.match(name) else "")
+    after = rf"(?!{joint}?{_LETTER})" + (rf"(?!,{_THREE.pattern})" if name[-1].isdigit() else "")
+    return re.compile(
+        (before if re.match(_LETTER, name) else "")
+        + re.escape(name)
+        + (after if re.match(_LETTER, name[-1]) else "")
+    )

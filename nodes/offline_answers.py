@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from everlong.nodes.cues import OPEN, REVERSE, SUMMARISE, VERBATIM
+from everlong.nodes.cues import OPEN, REVERSE, RULE, SUMMARISE, VERBATIM
 from everlong.nodes.digest import digest
 from everlong.nodes.digest_leads import was_asked
 from everlong.nodes.identifiers import identifiers, missing
@@ -17,8 +17,8 @@ from everlong.nodes.offline_cues import (
     FIRST,
     GREETING,
     IDENTITY,
+    REMEMBERED,
     REPLY_WITH,
-    RULE,
     THANKS,
     USUAL_HEADING,
 )
@@ -31,6 +31,7 @@ from everlong.nodes.statements import Language, core, is_question, kind_of, sent
 from everlong.nodes.transcript import is_summary
 
 SUMMARY_TOKENS = 1_000
+MOST_LISTED = 20
 _HEADINGS = {
     "zh": ("当前目标", "已确认", "产物", "待确认"),
     "en": ("Goal", "Summary", "Artifacts", "Open"),
@@ -67,7 +68,7 @@ def answer(
         return Answer(_acknowledged(text, tongue))
     others = [*messages[:question], *_own_statements(text), *messages[question + 1 :]]
     room = _Room(others, statements_in(others), tongue, tools)
-    parts = [room.answer_to(part) for one in asks for part in _AND_ASKS.split(one) if part.strip()]
+    parts = [room.answer_to(part) for one in asks for part in _parts(one)]
     found = {one.place: one for part in parts for one in part.stated}
     texts = [told(list(found.values()), tongue)] if found else []
     texts += dict.fromkeys(part.text for part in parts if part.text)
@@ -78,6 +79,13 @@ def _asks(sentence: str) -> bool:
     """Whether a sentence wants more than to be noted: it asks, or tells us to do something now."""
     kind = kind_of(sentence)
     return kind in ("question", "recall") or (kind == "request" and not RULE.search(sentence))
+
+
+def _parts(ask: str) -> list[str]:
+    """Return the questions that one sentence asks; what is to be summed up is one."""
+    if kind_of(ask) == "recall" and SUMMARISE.search(ask):
+        return [ask]
+    return [part for part in _AND_ASKS.split(ask) if part.strip()]
 
 
 def _acknowledged(text: str, tongue: Language) -> str:
@@ -114,7 +122,7 @@ class _Room:
         kind = kind_of(ask)
         ways = (
             (self._wording, VERBATIM.search(ask)),
-            (self._about_user, ABOUT_USER.search(ask)),
+            (self._about_user, ABOUT_USER.search(ask) or REMEMBERED.search(ask)),
             (self._summary, kind == "recall" and SUMMARISE.search(ask)),
             (self._open_points, OPEN.search(ask)),
             (self._reversed, REVERSE.search(ask)),
@@ -159,6 +167,8 @@ class _Room:
     def _about_user(self, ask: str) -> Answer:
         """List what memory and the conversation tell of the user."""
         users = [one.text for one in self.stated if one.voice in ("user", "summary")]
+        if REMEMBERED.search(ask) and users:
+            return Answer("\n".join(f"- {text}" for text in dict.fromkeys(users[-MOST_LISTED:])))
         known = [one for one in self.stated if one.voice == "memory"]
         facts = [f"- {line}" for line in dict.fromkeys(one.text for one in known)]
         facts += facts_of(users, "\n".join(facts))

@@ -27,7 +27,7 @@ STOP_WORDS = frozenset(
 HAN_STOPS = one_of(
     r"""
     是什么|是多少|叫什么|什么时候|何时|时候|什么|多少|哪些|哪个|哪里|哪儿|哪位|哪种|哪天|哪年|怎么样?|如何|为什么|是谁|谁|有没有|是不是|要不要|能不能|会不会|可不可以
-    请问|请|告诉我|告诉|再说一遍|再说一次|说一遍|再说|重复|复述|还记得|记得|记住|一下
+    请问|请|告诉我|告诉|再说一遍|再说一次|说一遍|再说|一遍|一次|忘了|忘记|提醒我?|在哪|重复|复述|还记得|记得|记住|一下
     刚才|刚刚|之前|以前|曾经|最近|现在|目前|我们|你们|他们|咱们|这个|那个|可以|应该
     [的了吗呢吧啊呀我你您他她它是和与及把]
     """
@@ -71,14 +71,6 @@ LINKS = {
     ),
 }
 """Questions and statements that mean one thing in other words."""
-RULE = one_of(
-    r"""
-    \b(?:always|never|from now on|in (?:the )?future|every (?:time|day|week|month|year)|by default|as a rule|must (?:not )?be)\b
-    \b(?:we|they) (?:have )?(?:agreed|decided)\b|\b(?:agreement|policy|convention|standing)\b
-    以后|从现在起|今后|总是|从不|每次|每[天周月年]|一律|统一|约定|约好|说好|默认|规定|长期|必须|只走|永远|务必
-    """
-)
-"""Of a statement that holds beyond the task at hand."""
 PERSONAL = one_of(
     r"""
     (?<!\w)(?:i|i'm|i've|my|mine|we|we're|we've|our|ours|call me)(?!\w)
@@ -111,6 +103,8 @@ IDENTITY = one_of(
     r"""
     \b(?:who|what) (?:exactly )?are you\b|\bwhat(?:'s| is) your name\b|\b(?:what|which) (?:kind of |sort of |language )?model (?:are you|is this|am i talking|do you use)
     \bare you (?:an? )?(?:ai|bot|human|person|real|chatgpt|gpt|claude|llm|language model|robot|machine)|\bintroduce yourself\b|\btell me about yourself\b
+    \bwhat can you do\b|\bhow do you work\b|^(?:help|\?)[.!?]*$
+    你(?:能|会|可以)(?:做|干)(?:些)?(?:什么|啥)|^帮助$|怎么用你
     你(?:是|叫)(?:谁|什么|啥|哪)|你的名字|你是(?:不是)?.{0,8}(?:模型|人工智能|机器人|真人|AI)|(?:什么|哪个|哪种).{0,3}模型|介绍一?下?你?自己|自我介绍
     """
 )
@@ -151,6 +145,12 @@ WANTS_ALL = one_of(
     r"""
     \b(?:all|every|everything|list|each|both|which \w+s|what (?:\w+ ){0,2}\w+s (?:do|did|are|were|have))\b
     哪些|所有|全部|都|列出|分别|各
+    """
+)
+REMEMBERED = one_of(
+    r"""
+    \b(?:asked|told|wanted) you to (?:remember|keep|note)\b|\bwhat do you remember\b|\bwhat (?:did|have) i (?:tell|told) you\b
+    (?:让|要|叫|请)你记(?:住|下|得)?(?:了|的)?.{0,4}(?:什么|哪些|所有|内容|全部)|你(?:都)?记(?:住|得|下)了?(?:什么|哪些)
     """
 )
 ABOUT_USER = one_of(r"\b(?:about me|who am i|know me)\b|关于我|了解我|我是谁|知道我")

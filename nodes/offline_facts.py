@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from everlong.nodes import offline_cues as cues
+from everlong.nodes.cues import RULE
 from everlong.nodes.offline_dates import dated
 from everlong.nodes.statements import core, key_of, kind_of, sentences
 
@@ -41,7 +42,7 @@ def _lasts(sentence: str, said: str) -> bool:
         return True
     if kind not in ("fact", "confirmed", "goal", "open") or len(said) < LEAST_CHARS:
         return False
-    if cues.RULE.search(said):
+    if RULE.search(said):
         return True
     passing = cues.PASSING.search(said) or cues.ONE_OFF.search(said) or cues.TALK.match(said)
     return kind != "goal" and bool(cues.PERSONAL.search(said)) and not passing

@@ -10,6 +10,7 @@ from math import log
 from everlong.nodes import offline_cues as cues
 
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ0-9]+(?:[-_.@/'][A-Za-zÀ-ɏ0-9]+)*")
+_CONTRACTED = re.compile(r"'(?:s|re|ve|ll|d|m|t)$", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
 _PARTS = re.compile(r"[-_.@/']")
 _ENDINGS = (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""))
@@ -21,7 +22,8 @@ SINGLE, VAGUE, HEAD, LINK = 0.5, 0.5, 2.0, 3.0
 def keywords(question: str) -> list[str]:
     """Return what a question asks about, as it is written: words, and Han runs without fillers."""
     text = unicodedata.normalize("NFKC", question)
-    words = [word for word in _LATIN.findall(text) if word.lower() not in cues.STOP_WORDS]
+    found = [_CONTRACTED.sub("", word) for word in _LATIN.findall(text)]
+    words = [word for word in found if word.lower() not in cues.STOP_WORDS]
     runs = [run for piece in _HAN.findall(text) for run in cues.HAN_STOPS.split(piece) if run]
     return list(dict.fromkeys([*words, *runs]))
 

@@ -15,7 +15,6 @@ from everlong.nodes.meter import uncounted
 from everlong.nodes.models import load
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
-from everlong.nodes.request import fixed_tokens
 from everlong.nodes.rewriting import whole_history
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import Call, State, Update
@@ -54,7 +53,7 @@ async def open_call(
     call = Call(
         instant=clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         first=_first_new(state),
-        fixed_tokens=fixed_tokens(run.context, recalled, tools_tokens=toolbox.tokens(run.context)),
+        fixed_tokens=toolbox.fixed_tokens(run.context, recalled),
         tool_rounds=0,
         memory_version=str(recalled.get("version", "")),
         requests=[],

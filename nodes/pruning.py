@@ -64,7 +64,7 @@ def shorten_message(
     blocks: list[Any] = [message.content] if is_str else list(message.content)
     was = _number(message, SHORTENED, "preview_chars")
     longest = max((len(_text(block)) for block in blocks), default=0)
-    if longest <= preview_chars or 0 < was <= preview_chars:
+    if longest <= preview_chars:
         return None
     full = str(message.text)
     known = str(_record(message, EVICTED).get("path") or "")

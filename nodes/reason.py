@@ -10,7 +10,7 @@ from everlong.nodes.context import Context
 from everlong.nodes.inner import record_of
 from everlong.nodes.meter import after_answer, counted
 from everlong.nodes.models import load
-from everlong.nodes.overflow import overflow_in
+from everlong.nodes.overflow import Overflow, overflow_in
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import name_calls
 from everlong.nodes.request import request_messages
@@ -18,6 +18,7 @@ from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.usage import usage_of
+from everlong.nodes.windows import name_of
 
 
 async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -> Update:
@@ -36,14 +37,15 @@ async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -
     model = toolbox.bind(await load(run.context.model), names)
     began = time.perf_counter()
     try:
-        answer = await model.ainvoke(request_messages(run.context, recalled, state.messages))
+        answer = await model.ainvoke(
+            request_messages(run.context, recalled, state.messages, toolbox.offered(run.context))
+        )
     except Exception as error:
         found = overflow_in(error)
         may_retry = run.context.compaction.overflow_retry and not state.call.get("overflowed")
         if found is None or not may_retry:
             raise
-        overflow = {"limit": found.limit, "requested": found.requested}
-        return Update(call=state.call | {"overflow": overflow, "overflowed": True})
+        return _refused(run, state, found)
     return _update(state, answer, began, recalled=recalled, last_round=last_round)
 
 
@@ -52,6 +54,15 @@ async def _recalled(run: Run, state: State) -> dict[str, Any]:
     if state.recalled or not state.call.get("memory_version"):
         return state.recalled
     return await recall(run)
+
+
+def _refused(run: Run, state: State, found: Overflow) -> Update:
+    """Note a refusal for `compact`, and the window that it named for every later call."""
+    overflow = {"limit": found.limit, "requested": found.requested}
+    update = Update(call=state.call | {"overflow": overflow, "overflowed": True})
+    if found.limit:
+        update["named_windows"] = state.named_windows | {name_of(run.context.model): found.limit}
+    return update
 
 
 def _update(

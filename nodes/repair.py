@@ -141,8 +141,9 @@ def _tidy(message: BaseMessage) -> BaseMessage:
         solid = solid or NO_OUTPUT
     elif isinstance(message, AIMessage):
         solid = solid or ""
-    same = solid == message.content or not (solid or isinstance(message, AIMessage))
-    return message if same else message.model_copy(update={"content": solid})
+    elif not solid:
+        return message
+    return message if solid == message.content else message.model_copy(update={"content": solid})
 
 
 def _is_void(message: BaseMessage) -> bool:
@@ -213,11 +214,8 @@ def _closing(work: _Work, index: int, call_id: str) -> ToolMessage | None:
     message = cast("AIMessage", work.messages[index])
     later = work.messages[index + 1 :]
     is_newest = not any(isinstance(each, AIMessage) for each in later)
-    if (
-        is_newest
-        and not work.close_open
-        and not any(isinstance(each, HumanMessage) for each in later)
-    ):
+    is_running = is_newest and not any(isinstance(each, HumanMessage) for each in later)
+    if is_running and not work.close_open:
         return None
     work.notes.append(f"closed call {call_id} of message {message.id}")
     if is_newest and (result := work.finished.get(call_id)):

@@ -1,11 +1,12 @@
 """The request that the model receives: fixed parts, recalled memory, history (R1, R46)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from everlong.nodes.context import Context
+from everlong.nodes.guidance import guidance
 from everlong.nodes.repair import for_request, system_text
 from everlong.nodes.tokens import estimate_text
 
@@ -20,9 +21,14 @@ REFERENCE_FRAME = (
 CUT_NOTICE = "(MEMORY.md goes on; the rest is left out of this request.)"
 
 
-def system_message(context: Context, messages: Sequence[BaseMessage]) -> SystemMessage:
-    """Return the one leading system message: prompt, rules, and system messages of the history."""
-    parts = [context.system_prompt.strip()]
+def system_message(
+    context: Context, messages: Sequence[BaseMessage], tools: Collection[str]
+) -> SystemMessage:
+    """Return the one leading system message: prompt, rules, and system messages of the history.
+
+    `tools` are the names of those that are on; the guidance names no other.
+    """
+    parts = [context.system_prompt.strip(), guidance(tools)]
     if context.rules.strip():
         parts.append(f"# Rules\n{context.rules.strip()}")
     parts += system_text(messages)
@@ -53,22 +59,27 @@ def _within(text: str, most_tokens: int) -> str:
 
 
 def request_messages(
-    context: Context, recalled: dict[str, Any], messages: Sequence[BaseMessage]
+    context: Context,
+    recalled: dict[str, Any],
+    messages: Sequence[BaseMessage],
+    tools: Collection[str],
 ) -> list[BaseMessage]:
     """Return what the model is sent: system, reference material, history."""
     reference = reference_message(recalled, context)
-    leading = [system_message(context, messages), *([reference] if reference else [])]
+    leading = [system_message(context, messages, tools), *([reference] if reference else [])]
     return [*leading, *for_request(messages)]
 
 
-def fixed_tokens(context: Context, recalled: dict[str, Any], *, tools_tokens: int) -> int:
+def fixed_tokens(
+    context: Context, recalled: dict[str, Any], *, tools: Collection[str], tools_tokens: int
+) -> int:
     """Estimate what every request of the call carries beside the history.
 
     System messages of the history are counted with the history.
     """
     reference = reference_message(recalled, context)
     return (
-        estimate_text(system_message(context, ()).text)
+        estimate_text(system_message(context, (), tools).text)
         + (estimate_text(reference.text) if reference else 0)
         + tools_tokens
     )

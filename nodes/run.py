@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 
-from everlong.nodes.context import Context, context_of, user_of
+from everlong.nodes.context import Context, HasContext, context_of, user_of
 from everlong.nodes.state import State
 
 
@@ -43,7 +43,7 @@ class Run:
         return self.store if self.context.memory.enabled else None
 
 
-def thread_of(runtime: Runtime[Context]) -> str:
+def thread_of(runtime: HasContext) -> str:
     """Return the thread's id; empty where no checkpointer keeps the run."""
     info = runtime.execution_info
     return str(info.thread_id or "") if info is not None else ""

@@ -79,6 +79,8 @@ class State(Input):
     """The call's own counters."""
     meter: Meter = field(default_factory=Meter)
     """The running token count."""
+    named_windows: dict[str, int] = field(default_factory=dict[str, int])
+    """Context windows, in tokens, that providers named when they refused; by model."""
     flushed_through: str = ""
     """Id of the newest message whose facts are in the ledger."""
     unflushed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -100,6 +102,7 @@ class Update(TypedDict, total=False):
     phase: Phase
     call: Call
     meter: Meter
+    named_windows: dict[str, int]
     flushed_through: str
     unflushed: list[dict[str, Any]]
     archived: dict[str, Any]

@@ -30,6 +30,8 @@ _BULLET = re.compile(
 _CLAUSE_END = re.compile(r"(\s*(?:[，；：]|[,;:](?=\s|$)|\s[—–-]+\s|——)\s*)")
 _CLOSING = " 。.!！?？;；…"
 _JOINTS = " ，,;；"
+_POINTS_ARE = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
+_POINTS_THE = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+)(?=(?:the|our|my)\b)", re.IGNORECASE)
 _POINTS = re.compile(r"[、，,]|以及|和|与|及")
 
 
@@ -123,7 +125,8 @@ def open_points(sentence: str) -> list[str]:
     said = cues.OPEN_MARK.sub(" ", core(sentence)).strip(" ，,:：.。的")
     if not said or cues.OPEN.search(said):
         return [core(sentence)]
-    points = _POINTS.split(said) if language(said) == "zh" else [said]
+    many = _POINTS_ARE if " are " in sentence else _POINTS_THE
+    points = (_POINTS if language(said) == "zh" else many).split(said)
     return [point.strip() for point in points if point.strip()]
 
 

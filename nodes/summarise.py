@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from everlong.nodes.digest import digest
@@ -57,7 +56,7 @@ async def summarise(run: Run, plan: Plan, instructions: str) -> Summarised:
     replaced = plan.split.replaced
     requests: list[dict[str, Any]] = []
     try:
-        text, reason = await _asked(run, replaced, instructions, requests)
+        text, reason = await _asked(run, plan, instructions, requests)
     except Exception as error:
         log.warning("The summariser failed: %s", error, exc_info=log.isEnabledFor(logging.DEBUG))
         text, reason = "", f"failed: {type(error).__name__}: {error}"
@@ -75,15 +74,16 @@ async def summarise(run: Run, plan: Plan, instructions: str) -> Summarised:
 
 async def _asked(
     run: Run,
-    replaced: Sequence[BaseMessage],
+    plan: Plan,
     instructions: str,
     requests: list[dict[str, Any]],
 ) -> tuple[str, str]:
     """Return a summary's text and what speaks against it, chunk by chunk where one is too long."""
     settings = run.context.compaction
     model = await load(run.context.summary_model or run.context.model)
+    window = window_of(model) if run.context.summary_model else plan.limits.window
     text = ""
-    for chunk in _chunks(replaced, model):
+    for chunk in _chunks(plan.split.replaced, window):
         so_far = [summary_message(text, (), most_tokens=0)] if text else []
         request = summary_request(settings.summary_prompt, [*so_far, *chunk], instructions)
         answer = await ask(model, [request], kind="summary", seconds=settings.summary_seconds)
@@ -94,9 +94,8 @@ async def _asked(
     return text, ""
 
 
-def _chunks(replaced: Sequence[BaseMessage], model: BaseChatModel) -> list[list[BaseMessage]]:
+def _chunks(replaced: Sequence[BaseMessage], window: int | None) -> list[list[BaseMessage]]:
     """Split what has to be summarised into parts that the summariser's window holds."""
-    window = window_of(model)
     most = int(window * CHUNK_SHARE) if window else UNKNOWN_WINDOW_CHUNK_TOKENS
     chunks: list[list[BaseMessage]] = [[]]
     room = most

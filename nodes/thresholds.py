@@ -32,11 +32,11 @@ def limits_for(context: Context, state: State) -> Limits:
     if found is None and not context.compaction.trigger_tokens:
         note_unknown_window(name_of(context.model))
     limits = limits_of(context.compaction, found)
+    limits = believing(limits, state.named_windows.get(name_of(context.model)))
     overflow = state.call.get("overflow")
-    if not overflow:
-        return limits
-    refused = int(tokens_of_request(state) * OVERFLOW_SHARE)
-    return believing(limits, overflow.get("limit") or refused)
+    if overflow and not overflow.get("limit"):
+        return believing(limits, int(tokens_of_request(state) * OVERFLOW_SHARE))
+    return limits
 
 
 def tokens_of_request(state: State) -> int:

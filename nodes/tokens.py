@@ -25,7 +25,7 @@ CALL_TOKENS = 8
 
 _PIECE = re.compile(
     r"[ !-/:-@\[-`{-~]?(?:[A-Z]*[a-z]+|[A-Z]+)"  # a word with the space or sign before it
-    r"| ?[0-9]{1,3}"
+    r"|[0-9]{1,3}"
     r"|[\u2500-\u25ff]+"  # drawn lines
     r"| ?[\u2c00-\U0010ffff]"  # Han, kana, hangul, emoji, one by one
     r"| ?[!-/:-@\[-`{-~]+[\r\n/]*"
@@ -187,8 +187,6 @@ def _price(piece: str) -> int:
         return _foreign(piece)
     if piece[-1].isalpha():
         return _word(piece)
-    if piece[-1].isdigit():
-        return 2 * _TOKEN if piece[0] == " " else _TOKEN
     signs = piece.strip()
     over = max(0, len(signs) - 3)
     return _TOKEN + over * (3 if len(set(signs)) == 1 else 40)

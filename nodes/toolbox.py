@@ -11,10 +11,16 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import ToolNode
 
 from everlong.nodes.context import Context
+from everlong.nodes.memory_tools import memory_get, memory_save, memory_search
 from everlong.nodes.reading_tools import list_files, read_file
+from everlong.nodes.request import fixed_tokens
+from everlong.nodes.session_tools import session_history, session_search
 from everlong.nodes.tokens import estimate_tools
 
 Answering = Runnable[Any, AIMessage]
+READING: tuple[BaseTool, ...] = (read_file, list_files)
+MEMORY: tuple[BaseTool, ...] = (memory_search, memory_get, memory_save)
+SESSIONS: tuple[BaseTool, ...] = (session_search, session_history)
 
 
 class Toolbox:
@@ -32,12 +38,8 @@ class Toolbox:
             msg = f"expected tools with different names; got {sorted(own)} for {len(tools)} tools"
             raise ValueError(msg)
         self._own: dict[str, BaseTool] = dict(own)
-        self._reading: dict[str, BaseTool] = {
-            tool.name: tool for tool in (read_file, list_files) if tool.name not in own
-        }
-        self.node = ToolNode(
-            [*self._own.values(), *self._reading.values()], handle_tool_errors=_as_result
-        )
+        ours = [tool for tool in (*READING, *MEMORY, *SESSIONS) if tool.name not in own]
+        self.node = ToolNode([*own.values(), *ours], handle_tool_errors=_as_result)
         self._schemas = {
             name: convert_to_openai_tool(tool) for name, tool in self.node.tools_by_name.items()
         }
@@ -45,12 +47,19 @@ class Toolbox:
 
     def offered(self, context: Context) -> tuple[str, ...]:
         """Return the names of the tools that a run's model is told of."""
-        reading = self._reading if context.eviction.enabled or context.memory.enabled else {}
-        return (*self._own, *reading)
+        remembering = context.memory.enabled and context.memory.tools
+        ours = [
+            *(READING if context.eviction.enabled or context.memory.enabled else ()),
+            *(MEMORY if remembering else ()),
+            *(SESSIONS if remembering and context.transcript else ()),
+        ]
+        return (*self._own, *(tool.name for tool in ours if tool.name not in self._own))
 
-    def tokens(self, context: Context) -> int:
-        """Estimate what the offered tools' schemas take of each request."""
-        return sum(self._tokens[name] for name in self.offered(context))
+    def fixed_tokens(self, context: Context, recalled: dict[str, Any]) -> int:
+        """Estimate what each request carries beside the history: prompt, memory, schemas."""
+        names = self.offered(context)
+        size = sum(self._tokens[name] for name in names)
+        return fixed_tokens(context, recalled, tools=names, tools_tokens=size)
 
     def bind(self, model: BaseChatModel, names: Sequence[str]) -> Answering:
         """Return the model with these tools; their schemas were made once, with the graph."""

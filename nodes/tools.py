@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 from langchain_core.messages import (
@@ -65,7 +65,7 @@ async def tools(
 
 async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox) -> list[Outcome]:
     """Run every call to its end; keep the finished results before waiting for a person."""
-    snapshot = {"messages": list(state.messages)}
+    snapshot = {field.name: getattr(state, field.name) for field in fields(state)}
     noted: list[list[Outcome]] = []
     running = [_run_call(toolbox, call, snapshot, noted) for call in asking.tool_calls]
     try:

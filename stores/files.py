@@ -70,10 +70,11 @@ async def write(
     """Write a file as a whole; the same text again changes nothing, its first origin included."""
     old = await find(store, user_id, path)
     text = clean_text(text)
-    file = _file(path, text, clean(dict(origin or {})))
+    pieces = [text[at : at + PART_CHARS] for at in range(0, len(text), PART_CHARS)] or [""]
+    file = _file(path, text, pieces, clean(dict(origin or {})))
     if old is not None and old.digest == file.digest:
         return
-    parts = zip(_places(user_id, file), _pieces(text), strict=True)
+    parts = zip(_places(user_id, file), pieces, strict=True)
     puts = [PutOp(*place, {"text": piece}, index=False) for place, piece in parts]
     await put_all(store, puts, at_once=PARTS_AT_ONCE)
     await put_all(store, [PutOp(space(user_id, "files"), path, asdict(file), index=False)])
@@ -250,8 +251,8 @@ async def _joined(store: BaseStore, user_id: str, file: File, parts: range) -> s
     return "".join(texts) if len(texts) == len(places) else None
 
 
-def _file(path: str, text: str, origin: Mapping[str, Any]) -> File:
-    newlines = list(accumulate((piece.count("\n") for piece in _pieces(text)), initial=0))
+def _file(path: str, text: str, pieces: Sequence[str], origin: Mapping[str, Any]) -> File:
+    newlines = list(accumulate((piece.count("\n") for piece in pieces), initial=0))
     return File(
         path=path,
         chars=len(text),
@@ -261,10 +262,6 @@ def _file(path: str, text: str, origin: Mapping[str, Any]) -> File:
         part_chars=PART_CHARS,
         newlines=newlines[:-1],
     )
-
-
-def _pieces(text: str) -> list[str]:
-    return [text[at : at + PART_CHARS] for at in range(0, len(text), PART_CHARS)] or [""]
 
 
 def _places(user_id: str, file: File) -> list[tuple[tuple[str, ...], str]]:

@@ -4,6 +4,7 @@ One item per message. A message that was moved out of the history before it came
 reference to its text in `additional_kwargs` (`everlong_evicted`), which `full_text` follows.
 """
 
+import asyncio
 import base64
 import json
 import math
@@ -78,7 +79,7 @@ async def append(
     One that is there already stays as it is, so a preview never takes the place of its original.
     """
     place = space(user_id, "transcripts", thread_id)
-    names = [_name(first + index, message) for index, message in enumerate(messages)]
+    names = [f"{n:08d}-{key(one.id or _spelled(one))}" for n, one in enumerate(messages, first)]
     held = await _held(store, place, names)
     puts: list[PutOp] = []
     for number, (name, message) in enumerate(zip(names, messages, strict=True), first):
@@ -104,12 +105,10 @@ async def read(
     Raises:
         LookupError: the file of a long message is gone.
     """
-    if limit is None:
-        found = await _between(store, user_id, thread_id, first)
-    else:  # usually the numbers have no gap, and nothing else is read
-        found = await _between(store, user_id, thread_id, first, first + limit)
-        if len(found) < limit:
-            found += await _between(store, user_id, thread_id, first + limit)
+    end = None if limit is None else first + limit
+    found = await _between(store, user_id, thread_id, first, end)
+    if limit is not None and len(found) < limit:  # a gap in the numbers, or the end
+        found += await _between(store, user_id, thread_id, first + limit)
     return [
         replace(entry, stored=await unpack(store, user_id, entry.stored, entry.path))
         for entry in found[:limit]
@@ -185,7 +184,7 @@ async def search(
     entries: list[Entry] = []
     for one in chosen if asked else ():
         entries += await _between(store, user_id, one, 0)
-    own = _scores([entry.text for entry in entries], asked)
+    own = await asyncio.to_thread(_scores, [entry.text for entry in entries], asked)
     hits = [_hit(entries, own, index) for index, score in enumerate(own) if score > 0]
     best = sorted(hits, key=lambda hit: (hit.score, hit.entry.at, hit.entry.number), reverse=True)
     return best[:limit]
@@ -207,32 +206,41 @@ def _hit(entries: Sequence[Entry], own: Sequence[float], index: int) -> Hit:
 
 def _scores(texts: Sequence[str], asked: set[str]) -> list[float]:
     """Score each text by BM25; 0 where it holds nothing of what is asked."""
-    counted = [Counter(_terms(text)) for text in texts]
-    lengths = [counts.total() for counts in counted]
-    usual = max(sum(lengths) / max(len(lengths), 1), 1)
+    counted = [_counts(text, asked) for text in texts]
+    usual = max(sum(map(len, texts)) / max(len(texts), 1), 1)
     holding = {term: sum(term in counts for counts in counted) for term in asked}
     rarity = {t: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for t, n in holding.items()}
     return [
         sum(
-            rarity[term] * counts[term] * 2.2 / (counts[term] + 0.3 + 0.9 * length / usual)
-            for term in asked & counts.keys()
+            rarity[term] * count * 2.2 / (count + 0.3 + 0.9 * len(text) / usual)
+            for term, count in counts.items()
         )
-        for counts, length in zip(counted, lengths, strict=True)
+        for counts, text in zip(counted, texts, strict=True)
     ]
+
+
+def _counts(text: str, asked: set[str]) -> Counter[str]:
+    """Count what is asked; a look at the bare letters first spares most texts the work."""
+    bare = _BETWEEN.sub("", _folded(text))
+    if not any(_BETWEEN.sub("", term) in bare for term in asked):
+        return Counter()
+    return Counter(term for term in _terms(text) if term in asked)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).lower()
 
 
 def _terms(text: str, *, whole_runs: bool = True) -> Iterator[str]:
     """Spell a text in terms: words, identifiers whole, joined and in parts, Han pairs and signs."""
-    for unit in _UNIT.finditer(unicodedata.normalize("NFKC", text).lower()):
+    for unit in _UNIT.finditer(_folded(text)):
         run = unit[0]
         if unit["han"]:
             yield from (run[at : at + 2] for at in range(len(run) - 1))
             yield from run if whole_runs or len(run) == 1 else ""
             continue
-        yield run
         parts = _BETWEEN.split(run)
-        if len(parts) > 1:
-            yield from ("".join(parts), *parts)
+        yield from (run,) if len(parts) == 1 else (run, "".join(parts), *parts)
 
 
 async def _between(
@@ -251,16 +259,8 @@ def _entry(thread_id: str, value: dict[str, Any]) -> Entry:
 
 
 async def _held(store: BaseStore, place: tuple[str, ...], names: Sequence[str]) -> set[str]:
-    found: set[str] = set()
-    for first in range(0, len(names), files.PUTS_AT_ONCE):
-        gets = [GetOp(place, name) for name in names[first : first + files.PUTS_AT_ONCE]]
-        items = cast("list[Item | None]", await store.abatch(gets))
-        found |= {item.key for item in items if item is not None}
-    return found
-
-
-def _name(number: int, message: BaseMessage) -> str:
-    return f"{number:08d}-{key(message.id or _spelled(message))}"
+    items = cast("list[Item | None]", await store.abatch([GetOp(place, name) for name in names]))
+    return {item.key for item in items if item is not None}
 
 
 def _says(message: BaseMessage) -> str:

@@ -31,7 +31,7 @@ def test_pages_are_bounded_and_join_to_the_text(text: str, lines: int, chars: in
     assert "".join(read) == text
 
 
-@given(TEXTS, LIMITS, LIMITS, LIMITS, LIMITS)
+@given(TEXTS, st.integers(1, 7), LIMITS, LIMITS, LIMITS)
 @settings(deadline=None)
 def test_a_page_does_not_depend_on_how_the_file_is_stored(
     text: str, part: int, line: int, lines: int, chars: int

@@ -93,6 +93,20 @@ def test_pruning_harder_keeps_the_path_and_the_count_of_what_is_missing() -> Non
     assert harder.path_text == ""
 
 
+def test_what_lost_its_whole_gets_no_path_to_a_part() -> None:
+    messages = loop(1)
+    messages[-1] = pruned(messages, path_of=None)[0].message
+    (harder,) = pruned(messages, preview_chars=200)
+    assert "holds the whole" not in str(harder.message.content)
+    assert harder.path_text == ""
+
+
+def test_a_path_is_asked_for_only_where_something_is_cut() -> None:
+    asked: list[str] = []
+    assert pruned(loop(1, "short"), path_of=lambda text: asked.append(text) or "x") == []
+    assert asked == []
+
+
 def test_an_evicted_preview_keeps_its_own_path() -> None:
     messages = loop(1)
     note = {"path": "large_tool_results/whole.txt", "chars": 900_000}
@@ -172,9 +186,11 @@ def writes(message_id: str, call_id: str, args: dict[str, Any], content: Any = "
     return AIMessage(content, id=message_id, tool_calls=[made])
 
 
-def truncated(messages: Sequence[BaseMessage], keep_messages: int = 0) -> list[Shortened]:
+def truncated(
+    messages: Sequence[BaseMessage], keep_messages: int = 0, over_chars: int = 2_000
+) -> list[Shortened]:
     return truncate_arguments(
-        messages, keep_messages=keep_messages, over_chars=2_000, path_of=path_of
+        messages, keep_messages=keep_messages, over_chars=over_chars, path_of=path_of
     )
 
 
@@ -212,7 +228,7 @@ def test_a_block_that_repeats_the_call_is_cut_alike() -> None:
     content: Any = after.content
     args = after.tool_calls[0]["args"]
     assert content[0] == blocks[0]
-    assert content[1]["input"] == args
+    assert content[1] == {"type": "tool_use", "id": "c0", "name": "write", "input": args}
     assert json.loads(content[2]["arguments"]) == args
     assert content[3] == blocks[3]
 
@@ -221,6 +237,8 @@ def test_cutting_arguments_again_changes_nothing() -> None:
     asking, answer = writes("a0", "c0", ARGS), result("t0", "c0")
     (found,) = truncated([human("h1"), asking, answer, human("h2")])
     assert truncated([human("h1"), found.message, answer, human("h2")]) == []
+    (found,) = truncated([human("h1"), asking, answer, human("h2")], over_chars=20)
+    assert truncated([human("h1"), found.message, answer, human("h2")], over_chars=20) == []
 
 
 def test_the_newest_messages_keep_their_arguments() -> None:

@@ -54,9 +54,8 @@ A02 = [
 
 
 def a03() -> AIMessage:
-    uses: list[str | dict[str, Any]] = [
-        {"type": "tool_use", "id": one, "name": "notes", "input": {}} for one in ("ok1", "bad1")
-    ]
+    use = {"type": "tool_use", "name": "notes", "input": {}}
+    uses: list[Any] = [use | {"id": "ok1"}, use | {"id": "bad1"}]
     broken = [broken_call("bad1")]
     return AIMessage(uses, id="a1", tool_calls=[call("ok1")], invalid_tool_calls=broken)
 
@@ -262,7 +261,6 @@ def test_calls_without_id_get_one_of_their_own() -> None:
     check_state(done.messages)
     one, two = done.messages[2:4]
     assert one.tool_call_id != two.tool_call_id
-    assert len(one.tool_call_id) <= 40
     named = name_calls(asking)
     assert [c["id"] for c in named.invalid_tool_calls] == [one.tool_call_id, two.tool_call_id]
     assert name_calls(named) is named

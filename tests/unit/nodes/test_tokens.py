@@ -199,6 +199,11 @@ def test_an_unknown_block_counts_without_its_base64() -> None:
     assert 10 < estimate_message(HumanMessage([block])) < 50
 
 
+def test_blocks_that_are_no_json_can_be_counted() -> None:
+    block = {"type": "novelty", "raw": PICTURE.encode(), "by": {("a", 1): 2}, "at": {3}}
+    assert 10 < estimate_message(HumanMessage([block])) < 50
+
+
 def test_a_call_counts_once_though_its_block_repeats_it() -> None:
     args = {"path": "a.txt", "text": "word " * 200}
     calls = [{"name": "write", "args": args, "id": "c1", "type": "tool_call"}]

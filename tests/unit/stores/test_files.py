@@ -188,6 +188,17 @@ async def test_a_page_ends_after_a_whole_line_and_names_the_next(store: BaseStor
     assert (page.text, page.next_line, page.next_offset) == ("one\ntwo\nthree\nfour", None, None)
 
 
+async def test_a_page_goes_on_from_one_part_to_the_next(store: BaseStore) -> None:
+    text = "a" * (PART_CHARS - 3) + "b\ncdef"
+    await files.write(store, "u", "p", text)
+    page = await files.read_page(store, "u", "p", offset=PART_CHARS - 5, max_chars=6)
+    assert page is not None
+    assert (page.text, page.line, page.next_offset) == ("aab\n", 1, PART_CHARS - 1)
+    page = await files.read_page(store, "u", "p", offset=PART_CHARS - 1, max_chars=2)
+    assert page is not None
+    assert (page.text, page.line, page.next_offset) == ("cd", 2, PART_CHARS + 1)
+
+
 async def test_a_page_past_the_end_is_empty(store: BaseStore) -> None:
     await files.write(store, "u", "p", "one\ntwo\n")
     for where in ({"offset": 99}, {"first_line": 3}, {"first_line": 99}):

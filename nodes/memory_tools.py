@@ -1,0 +1,88 @@
+"""Tools over the user's long-term memory: search, read, save (R47, R48)."""
+
+from typing import Annotated, Any
+
+from langchain_core.tools import tool
+from langgraph.prebuilt import ToolRuntime
+from pydantic import Field
+
+from everlong.nodes.context import Context, context_of, user_of
+from everlong.nodes.run import thread_of
+from everlong.stores import ledger, pages
+
+Tool = ToolRuntime[Context, dict[str, Any]]
+MOST_HITS = 20
+MOST_LINES = 200
+LINE_CHARS = 500
+NO_STORE = "There is no memory: this agent runs without a store."
+
+
+@tool
+async def memory_search(
+    query: Annotated[str, Field(description="Words to look for.")],
+    runtime: Tool,
+    limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Most hits.")] = 8,
+) -> str:
+    """Search what is remembered about the user: MEMORY.md and the daily ledger."""
+    store = runtime.store
+    if store is None:
+        return NO_STORE
+    found = await pages.search(store, user_of(runtime), query, limit=limit)
+    if not found:
+        return f"Nothing is remembered about {query!r}."
+    return "\n".join(f"Source: {one.source}: {_short(one.text)}" for one in found)
+
+
+@tool
+async def memory_get(
+    path: Annotated[str, Field(description="MEMORY.md or memory/YYYY-MM-DD.md.")],
+    runtime: Tool,
+    first_line: Annotated[int, Field(ge=1, description="From this line on.")] = 1,
+    last_line: Annotated[int | None, Field(ge=1, description="Through this line.")] = None,
+) -> str:
+    """Read lines of the user's memory, with their numbers."""
+    store = runtime.store
+    if store is None:
+        return NO_STORE
+    user_id = user_of(runtime)
+    text = await pages.read_page(store, user_id, path)
+    if text is None:
+        there = ", ".join([*await pages.read_all(store, user_id)][:30]) or "nothing yet"
+        return f"There is no {path!r}. There is: {there}."
+    lines = text.splitlines()
+    last = min(last_line or len(lines), first_line + MOST_LINES - 1, len(lines))
+    if first_line > last:
+        return f"{path} has {len(lines)} lines; expected first_line to be at most that."
+    numbered = [f"{n}|{lines[n - 1]}" for n in range(first_line, last + 1)]
+    return "\n".join([f"Source: {path}#{first_line}-{last}", *numbered])
+
+
+@tool
+async def memory_save(
+    content: Annotated[str, Field(description="Facts, one a line; each understandable alone.")],
+    runtime: Tool,
+) -> str:
+    """Remember facts about the user from now on, in every session."""
+    store = runtime.store
+    if store is None:
+        return NO_STORE
+    facts = [line.strip().lstrip("-*• ").strip() for line in content.splitlines()]
+    facts = [f"- {fact}" for fact in facts if fact]
+    if not facts:
+        return "Not saved: expected at least one fact; got an empty text."
+    context = context_of(runtime)
+    entry = await ledger.append(
+        store,
+        user_of(runtime),
+        "save",
+        "\n".join(facts),
+        instant=runtime.state["call"]["instant"],
+        zone=context.time_zone,
+        thread_id=thread_of(runtime),
+        sources=[],
+    )
+    return f"Saved {len(facts)} facts. Source: {pages.DAYS}{entry.day}.md"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS]}... (memory_get has the rest)"
