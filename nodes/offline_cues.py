@@ -46,6 +46,7 @@ HEAD = one_of(
 """What a question with `which` wants."""
 PRONOUN = one_of(r"\b(?:it|that|this|them|those)\b|它|这个|那个|backwards|倒")
 LINKS = {
+    "@time": one_of(r"\bwhat time\b|几点|什么时间|\d{1,2}:\d{2}|\b\d{1,2} ?[ap]m\b|\d点"),
     "@mail": one_of(r"\be-?mail\b|\b(?:mail )?address\b|邮箱|邮件地址|[\w.+-]+@[\w-]+\.\w+"),
     "@home": one_of(
         r"""

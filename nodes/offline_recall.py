@@ -26,6 +26,7 @@ _TRUST: dict[Voice, float] = {
 }
 _STEPS = 20
 """Scores are compared in so many steps: of near ones, the newest statement goes first."""
+_CLAUSE = re.compile(r"[，；]|[,;]\s")
 _GIVES = re.compile(r"\s(?:is|are|was|=)\s|[是为：:=]")
 
 
@@ -99,5 +100,5 @@ def value_in(one: Statement, question: str) -> str:
     exact = identifiers(one.text)
     if exact:
         return next((name for name in exact if one.text.find(name) >= after), exact[0])
-    rest = _GIVES.split(one.text, maxsplit=1)[-1].strip(" 。.\"'“”")
+    rest = _CLAUSE.split(_GIVES.split(one.text, maxsplit=1)[-1])[0].strip(" 。.\"'“”")
     return rest.split()[-1] if rest.isascii() and rest else rest

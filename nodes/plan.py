@@ -7,8 +7,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from everlong.nodes.budget import Limits, Trigger
 from everlong.nodes.context import Compaction
-from everlong.nodes.tokens import estimate_message, estimate_messages
-from everlong.nodes.transcript import Split, plain_cut_by_messages, plain_cut_by_tokens, split
+from everlong.nodes.tokens import estimate_messages, tail_size
+from everlong.nodes.transcript import Split, plain_cut, plain_cut_by_tokens, split
 
 SUMMARY_ALLOWANCE_TOKENS = 1_500
 
@@ -52,8 +52,14 @@ def plan(
 ) -> Plan:
     """Plan a compaction of `messages`."""
     spoken = [message for message in messages if not isinstance(message, SystemMessage)]
-    sizes = [estimate_message(message) for message in spoken]
-    cut = _wished_cut(spoken, sizes, trigger=trigger, limits=limits)
+    sizes = [tail_size(message) for message in spoken]
+    cut = plain_cut(
+        spoken,
+        keep_messages=limits.keep_messages,
+        budget=limits.keep_tokens,
+        sizes=sizes,
+        counted=trigger == "messages",
+    )
     room = limits.usable - fixed_tokens - SUMMARY_ALLOWANCE_TOKENS
     if sum(sizes[cut:]) > room:
         cut = max(cut, plain_cut_by_tokens(spoken, max(room, 1), sizes))
@@ -75,14 +81,3 @@ def _at_a_user_message(spoken: Sequence[BaseMessage], cut: int) -> int:
     """Move a cut on to the next user message, where there is one (R26)."""
     asked = (i for i in range(cut, len(spoken)) if isinstance(spoken[i], HumanMessage))
     return next(asked, cut)
-
-
-def _wished_cut(
-    spoken: Sequence[BaseMessage], sizes: Sequence[int], *, trigger: Trigger, limits: Limits
-) -> int:
-    """Return where the settings cut: R4, as an index of the non-system messages."""
-    by_messages = plain_cut_by_messages(spoken, limits.keep_messages)
-    if not limits.keep_tokens:
-        return by_messages
-    by_tokens = plain_cut_by_tokens(spoken, limits.keep_tokens, sizes)
-    return max(by_tokens, by_messages) if trigger == "messages" else by_tokens
