@@ -20,8 +20,9 @@ from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START
 
+from everlong.graph.guard import GuardedBuilder
 from everlong.graph.routes import (
     after_compact,
     after_evict,
@@ -50,7 +51,7 @@ def utc_now() -> datetime:
 
 def build(
     *, tools: Sequence[BaseTool | Callable[..., Any]] = (), clock: Clock = utc_now
-) -> StateGraph[State, Context, Input, Output]:
+) -> GuardedBuilder:
     """Return the uncompiled graph, so that the caller chooses checkpointer and store.
 
     Raises:
@@ -58,7 +59,7 @@ def build(
     """
     box = Toolbox(tools)
     return (
-        StateGraph(State, context_schema=Context, input_schema=Input, output_schema=Output)
+        GuardedBuilder(State, context_schema=Context, input_schema=Input, output_schema=Output)
         .add_node("open_call", partial(open_call, toolbox=box, clock=clock))
         .add_node("evict", evict)
         .add_node("compact", partial(compact, toolbox=box))

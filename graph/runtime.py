@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
+from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
@@ -160,11 +161,11 @@ async def open_agent(
         DatabaseUnavailableError: Postgres cannot be reached.
         EmbeddedPostgresError: the embedded server cannot be started.
     """
+    builder = build(tools=tools, clock=clock)
+    lone_nodes = {START, *builder.nodes}
     async with (
         open_database(dsn) as found,
-        open_stores(found, pool_size=settings().pool_size) as stores,
+        open_stores(found, pool_size=settings().pool_size, lone_nodes=lone_nodes) as stores,
     ):
-        graph = build(tools=tools, clock=clock).compile(
-            checkpointer=stores.saver, store=stores.store, name="everlong"
-        )
+        graph = builder.compile(checkpointer=stores.saver, store=stores.store, name="everlong")
         yield Agent(graph, stores)

@@ -13,13 +13,16 @@ from everlong.nodes.context import Context
 from everlong.nodes.facts import Flushed, flush
 from everlong.nodes.lighten import lighten
 from everlong.nodes.meter import counted, recounted, request_tokens, visible
+from everlong.nodes.models import load
 from everlong.nodes.plan import Plan, plan
 from everlong.nodes.recall import recall
 from everlong.nodes.replacement import not_flushed, replacement, untouched, with_requests
+from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
-from everlong.nodes.summarise import Summarised, summarise
+from everlong.nodes.summarise import Sent, Summarised, summarise
 from everlong.nodes.thresholds import compaction_trigger, limits_for
+from everlong.nodes.tokens import estimate_messages
 from everlong.nodes.toolbox import Toolbox
 
 log = logging.getLogger("everlong.compaction")
@@ -33,7 +36,7 @@ async def compact(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) 
     """
     run = run_of(state, runtime)
     try:
-        update = await _compacted(run, state)
+        update = await _compacted(run, state, toolbox)
     except Exception as error:
         log.exception("Compaction failed; the history stays as it is")
         update = untouched(state, outcome="failed", reason=f"{type(error).__name__}: {error}")
@@ -42,7 +45,7 @@ async def compact(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) 
     return update
 
 
-async def _compacted(run: Run, state: State) -> Update:
+async def _compacted(run: Run, state: State, toolbox: Toolbox) -> Update:
     """Shorten first what needs no model; then, where that is not enough, summarise."""
     trigger = compaction_trigger(run.context, state)
     if trigger is None:
@@ -78,10 +81,28 @@ async def _compacted(run: Run, state: State) -> Update:
         reason = planned.split.cut.reason
         found = untouched(state, outcome="nothing to replace", reason=reason, plan=planned)
         return lighter | found
-    return lighter | await _replaced(run, state, planned, archived)
+    sent = await _sent(run, state, planned, toolbox)
+    return lighter | await _replaced(run, state, planned, sent, archived)
 
 
-async def _replaced(run: Run, state: State, planned: Plan, archived: dict[str, Any]) -> Update:
+async def _sent(run: Run, state: State, planned: Plan, toolbox: Toolbox) -> Sent | None:
+    """Return the last request up to the cut; None where another model makes the summaries."""
+    context = run.context
+    if context.summary_model is not None and context.summary_model != context.model:
+        return None
+    names = toolbox.offered(context)
+    replaced = [m for m in state.messages if m.type != "system"][: planned.split.cut.safe]
+    messages = [*planned.split.system, *replaced]
+    return Sent(
+        model=toolbox.bind(await load(context.model), names),
+        messages=request_messages(context, state.recalled, messages, names),
+        tokens=planned.fixed_tokens + estimate_messages(messages),
+    )
+
+
+async def _replaced(
+    run: Run, state: State, planned: Plan, sent: Sent | None, archived: dict[str, Any]
+) -> Update:
     log.info(
         "Compaction triggered: total=%d msgs / %d tokens, cutoff=%d, keeping=%d msgs",
         planned.total_messages,
@@ -95,7 +116,7 @@ async def _replaced(run: Run, state: State, planned: Plan, archived: dict[str, A
     if run.context.compaction.strategy == "window":
         summary = Summarised(by="window")
     else:
-        summary = await summarise(run, planned, state.call.get("instructions", ""))
+        summary = await summarise(run, planned, state.call.get("instructions", ""), sent)
     if summary.message is None and summary.by != "window":
         update = untouched(state, outcome="refused", reason=summary.refused, plan=planned)
         update["call"] = with_requests(

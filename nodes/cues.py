@@ -74,7 +74,7 @@ OPEN = one_of(
     """
 )
 OPEN_MARK = re.compile(
-    r"[（(]?\s*(?:(?:目前|现在|仍然?|还|都|均|is|are|remains?|still|yet|as)\s*)*"
+    r"[（(]?\s{0,2}(?:(?:目前|现在|仍然?|还|都|均|is|are|remains?|still|yet|as)\s{0,2}){0,4}"
     rf"{OPEN.pattern}\s*[)）]?",
     re.IGNORECASE,
 )
@@ -183,8 +183,8 @@ VERBATIM = one_of(
 )
 OWN_LEAD = one_of(
     r"""
-    (?:you said|i said earlier|the rules say|a tool returned|word for word)\s*:\s*
-    (?:你说过|我之前说过|规则说|工具返回|原文是)[:：]\s*
+    (?:you said|i said earlier|the rules say|from memory|a tool returned|word for word)\s*:\s*
+    (?:你说过|我之前说过|规则说|记忆里有|工具返回|原文是)[:：]\s*
     """,
     whole=True,
 )

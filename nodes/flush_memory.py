@@ -34,13 +34,14 @@ async def flush_memory(state: State, runtime: Runtime[Context]) -> Update:
         if archived is not state.archived:
             update["archived"] = archived
     flushed = await _flush(run, state)
-    call = with_requests(state.call, flushed.requests)
     if flushed.read and not flushed.failed:
         update["flushed_through"] = str(state.messages[-1].id)
         if state.unflushed:
             update["unflushed"] = []
-    call["consolidate"] = await _consolidation_due(run, state, flushed)
-    update["call"] = call
+    if flushed.requests:
+        update["call"] = with_requests(state.call, flushed.requests)
+    if await _consolidation_due(run, state, flushed):
+        update["call"] = update.get("call", state.call) | {"consolidate": True}
     return update
 
 

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable
 
 from everlong.nodes.usage import usage_of
 
+Answering = Runnable[Any, AIMessage]
+"""A chat model, with tools or without."""
 QUIET: Any = {"callbacks": [], "tags": ["nostream"]}
 """`nostream` hides a call from the message stream; no callbacks, from the event stream too."""
 
@@ -30,7 +32,7 @@ class InnerAnswer:
 
 
 async def ask(
-    model: BaseChatModel, messages: Sequence[BaseMessage], *, kind: str, seconds: float
+    model: Answering, messages: Sequence[BaseMessage], *, kind: str, seconds: float
 ) -> InnerAnswer:
     """Ask without tools and out of the user's sight.
 

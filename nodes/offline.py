@@ -148,7 +148,8 @@ def reply(
         return inner or said("hello", language(messages[-1].text if messages else "")), []
     text = messages[place].text
     tongue = _tongue(messages, place)
-    told = told_calls(text, tools, seed=f"{len(messages)}{text}", tongue=tongue)
+    seed = f"{len(messages)}{text}"
+    told = told_calls(text, tools, seed=seed, tongue=tongue)
     results = fresh_results(messages)
     called = names_called_since(messages, place)
     if results and (told.calls or not READERS.issuperset(called)):
@@ -157,7 +158,7 @@ def reply(
         return told.trouble, told.calls
     found = answer(messages, place, tongue, [name_of(tool) for tool in tools])
     may_search = not (cues.NO_TOOLS.search(text) or READERS.intersection(called))
-    search = search_call(found.sought, tools, seed=f"{len(messages)}") if found.sought else None
+    search = search_call(found.sought, tools, seed=seed) if found.sought else None
     return ("", [search]) if search and may_search else (found.text, [])
 
 

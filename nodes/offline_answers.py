@@ -24,10 +24,11 @@ from everlong.nodes.offline_cues import (
 )
 from everlong.nodes.offline_facts import facts_of
 from everlong.nodes.offline_inner import is_reference
-from everlong.nodes.offline_recall import answers_to, value_in
+from everlong.nodes.offline_recall import answers_to, last_said, value_in
 from everlong.nodes.offline_statements import Statement, statements_in
+from everlong.nodes.offline_terms import keywords
 from everlong.nodes.offline_texts import quoted_back, said, told
-from everlong.nodes.statements import Language, core, is_question, kind_of, sentences
+from everlong.nodes.statements import Language, bare, core, is_question, kind_of, sentences
 from everlong.nodes.transcript import is_summary
 
 SUMMARY_TOKENS = 1_000
@@ -62,8 +63,6 @@ def answer(
     """Answer the message at the place `question`, from all the messages."""
     text = messages[question].text
     asks = [one for one in sentences(text) if _asks(one)]
-    if IDENTITY.search(text):
-        return Answer(said("identity", tongue))
     if not asks or (CONFIRM_ONLY.search(text) and not any(map(is_question, asks))):
         return Answer(_acknowledged(text, tongue))
     others = [*messages[:question], *_own_statements(text), *messages[question + 1 :]]
@@ -121,6 +120,7 @@ class _Room:
         """Answer one sentence."""
         kind = kind_of(ask)
         ways = (
+            (self._introduced, IDENTITY.search(bare(ask))),
             (self._wording, VERBATIM.search(ask)),
             (self._about_user, ABOUT_USER.search(ask) or REMEMBERED.search(ask)),
             (self._summary, kind == "recall" and SUMMARISE.search(ask)),
@@ -139,11 +139,16 @@ class _Room:
         where = said("places" if remembers else "place", self.tongue)
         return Answer(said("not_found", self.tongue, where=where), sought=ask)
 
+    def _introduced(self, _ask: str) -> Answer:
+        return Answer(said("identity", self.tongue))
+
     def _refused(self, _ask: str) -> Answer:
         return Answer(said("cannot", self.tongue))
 
     def _reversed(self, ask: str) -> Answer:
         found = answers_to(REVERSE.sub(" ", ask), self.stated)
+        if not found and not keywords(REVERSE.sub(" ", ask)):
+            found = last_said(self.stated)
         if not found:
             return self._nothing(ask)
         value = value_in(found[0], ask)

@@ -44,10 +44,12 @@ HEAD = one_of(
     """
 )
 """What a question with `which` wants."""
-PRONOUN = one_of(r"\b(?:it|that|this|them|those)\b|它|这个|那个|backwards|倒")
+PRONOUN = one_of(r"\b(?:it|that|this|them|those)\b|它|这个|那个")
 LINKS = {
     "@time": one_of(r"\bwhat time\b|几点|什么时间|\d{1,2}:\d{2}|\b\d{1,2} ?[ap]m\b|\d点"),
-    "@mail": one_of(r"\be-?mail\b|\b(?:mail )?address\b|邮箱|邮件地址|[\w.+-]+@[\w-]+\.\w+"),
+    "@mail": one_of(
+        r"\be-?mail\b|\b(?:mail )?address\b|邮箱|邮件地址|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+\.\w+"
+    ),
     "@home": one_of(
         r"""
         where (?:do|does) (?:i|we) live|\b(?:my|our) (?:home|city|home ?town)\b
@@ -106,7 +108,7 @@ IDENTITY = one_of(
     \bare you (?:an? )?(?:ai|bot|human|person|real|chatgpt|gpt|claude|llm|language model|robot|machine)|\bintroduce yourself\b|\btell me about yourself\b
     \bwhat can you do\b|\bhow do you work\b|^(?:help|\?)[.!?]*$
     你(?:能|会|可以)(?:做|干)(?:些)?(?:什么|啥)|^帮助$|怎么用你
-    你(?:是|叫)(?:谁|什么|啥|哪)|你的名字|你是(?:不是)?.{0,8}(?:模型|人工智能|机器人|真人|AI)|(?:什么|哪个|哪种).{0,3}模型|介绍一?下?你?自己|自我介绍
+    你(?:是|叫)(?:谁|什么|啥|哪)|你的名字|你是(?:不是)?.{0,8}(?:模型|人工智能|机器人|真人|AI)|你.{0,4}(?:什么|哪个|哪种).{0,3}模型|^(?:这|你)?是?(?:什么|哪个)模型|介绍一?下?你?自己|自我介绍
     """
 )
 GREETING = one_of(

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from everlong.nodes.cues import SUMMARISE
 from everlong.nodes.digest import DEFAULT_HEADINGS, digest
 from everlong.nodes.digest_lines import heading_of, section_of
 from everlong.nodes.offline_consolidation import consolidated
 from everlong.nodes.offline_cues import USUAL_HEADING
 from everlong.nodes.offline_facts import facts_of
+from everlong.nodes.summary import ABOVE
 from everlong.nodes.tokens import estimate_messages
 from everlong.nodes.transcript import SUMMARY_NAME
 
@@ -34,10 +34,6 @@ _LIMIT = re.compile(
     r"(?:under|below|at most|within|不超过|少于|最多)\s*(\d[\d,]*)\s*(?:个)?\s*tokens?",
     re.IGNORECASE,
 )
-_ABOVE = re.compile(
-    r"conversation (?:so far|above)|messages above|above (?:conversation|messages)"
-    r"|以上|上面|上述|前面"
-)
 
 
 def inner_answer(messages: Sequence[BaseMessage]) -> str | None:
@@ -51,7 +47,7 @@ def inner_answer(messages: Sequence[BaseMessage]) -> str | None:
         return consolidated(document, ledger, limit_tokens=_limit(text))
     conversation = _within("conversation", text)
     if conversation is None:
-        return _summary_of_prefix(messages[:-1], text)
+        return _summary(_spoken(messages[:-1]), text) if ABOVE in text else None
     told = text.replace(conversation, "", 1)
     if NO_REPLY in told:
         now = _NOW.search(told)
@@ -72,13 +68,8 @@ def _limit(told: str) -> int:
     return int(found[1].replace(",", "")) if found else MOST_TOKENS
 
 
-def _summary_of_prefix(messages: Sequence[BaseMessage], told: str) -> str | None:
-    """Summarise the messages above, where the last one asks for it under headings of its own."""
-    asked = [name for line in told.splitlines() if (name := heading_of(line)) and section_of(name)]
-    if len(asked) < 2 or not (SUMMARISE.search(told) and _ABOVE.search(told)):  # noqa: PLR2004 - one heading is a note
-        return None
-    spoken = [m for m in messages if not isinstance(m, SystemMessage) and not is_reference(m)]
-    return _summary(spoken, told)
+def _spoken(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    return [m for m in messages if not isinstance(m, SystemMessage) and not is_reference(m)]
 
 
 def is_reference(message: BaseMessage) -> bool:
@@ -115,8 +106,8 @@ def parsed(conversation: str) -> list[BaseMessage]:
     """Read a rendered conversation back into messages."""
     found: list[BaseMessage] = []
     blocks = list(_BLOCK.finditer(conversation))
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-        end = following.start() if following else len(conversation)
+    ends = [*(block.start() for block in blocks[1:]), len(conversation)]
+    for block, end in zip(blocks, ends, strict=False):
         text = conversation[block.end() : end].strip()
         if block["who"] == "user":
             found.append(HumanMessage(text))

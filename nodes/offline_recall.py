@@ -34,7 +34,8 @@ def answers_to(question: str, stated: Sequence[Statement]) -> list[Statement]:
     """Return the statements that answer a question, best first; none where nothing is near it."""
     asked = terms(question)
     if not asked:
-        return _meant(question, stated)
+        meant = PRONOUN.search(question) or kind_of(question) == "recall"
+        return last_said(stated) if meant else []
     weights = Weights(question, (one.terms for one in stated))
     scores = {one.place: weights.share(asked, one.terms) for one in stated}
     near = [one for one in stated if scores[one.place] >= LEAST_SHARE]
@@ -42,14 +43,12 @@ def answers_to(question: str, stated: Sequence[Statement]) -> list[Statement]:
     return _chosen(ranked, question, asked, scores) if ranked else []
 
 
-def _meant(question: str, stated: Sequence[Statement]) -> list[Statement]:
+def last_said(stated: Sequence[Statement]) -> list[Statement]:
     """Return what `it` means: what was said last, by us or else by the user."""
-    if not (PRONOUN.search(question) or kind_of(question) == "recall"):
-        return []
     spoken = [one for one in stated if one.voice in ("assistant", "user", "summary")]
     ours = [one for one in spoken[-1:] if one.voice == "assistant"]
     exact = [one for one in spoken if one.voice != "assistant" and identifiers(one.text)]
-    return (ours or exact[-1:] or spoken[-1:])[:1]
+    return ours or exact[-1:] or spoken[-1:]
 
 
 def _rank(one: Statement, score: float, question: str) -> int:

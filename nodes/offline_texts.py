@@ -41,7 +41,7 @@ _TEXTS = {
 _LEADS: dict[Voice, tuple[str, str]] = {
     "user": ("你说过：", "You said: "),
     "summary": ("", ""),
-    "memory": ("", ""),
+    "memory": ("记忆里有：", "From memory: "),
     "assistant": ("我之前说过：", "I said earlier: "),
     "tool": ("工具返回：", "A tool returned: "),
     "rules": ("规则说：", "The rules say: "),

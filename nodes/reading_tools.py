@@ -9,6 +9,7 @@ from pydantic import Field
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.thresholds import CHARS_PER_TOKEN, window_for
 from everlong.stores import files
+from everlong.stores.paging import Page
 
 PAGE_CHARS = 20_000
 LISTED_FILES = 200
@@ -73,7 +74,7 @@ def page_chars(runtime: ToolRuntime[Context, dict[str, Any]]) -> int:
     return max(min(PAGE_CHARS, by_window, context.eviction.over_chars // 2), 1)
 
 
-def _footer(path: str, page: files.Page) -> str:
+def _footer(path: str, page: Page) -> str:
     """Say which part this is, and where to go on."""
     end = page.offset + len(page.text)
     where = f"[{path}: characters {page.offset:,} to {end:,} of {page.total_chars:,}"

@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from everlong.nodes.run import Run
-from everlong.stores import ledger, memory
+from everlong.stores import memory
 
 log = logging.getLogger("everlong.memory")
 
@@ -19,7 +19,7 @@ async def recall(run: Run) -> dict[str, Any]:
         return {}
     try:
         document = await memory.read(store, run.user_id)
-        saved = await ledger.saved_and_fresh(store, run.user_id)
+        saved = await memory.fresh_entries(store, run.user_id, saved_only=True)
     except Exception:
         log.exception("MEMORY.md cannot be read; this call goes on without it")
         return {}

@@ -28,6 +28,7 @@ _BULLET = re.compile(
     r"^\s*(?:[-*•·]\s+|#{1,6}\s+|>\s+|\d{1,3}[.)、](?!\d)\s*|[一二三四五六七八九十]{1,2}、)"
 )
 _CLAUSE_END = re.compile(r"(\s*(?:[，；：]|[,;:](?=\s|$)|\s[—–-]+\s|——)\s*)")
+MOST_FILLER = 100
 _CLOSING = " 。.!！?？;；…"
 _JOINTS = " ，,;；"
 _POINTS_ARE = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
@@ -73,12 +74,16 @@ def core(sentence: str) -> str:
     parts = _CLAUSE_END.split(bare(sentence).rstrip(_CLOSING))
     kept: list[str] = []
     for place in range(0, len(parts), 2):
-        if parts[place] and not cues.FILLER.fullmatch(parts[place].strip(_CLOSING)):
+        if parts[place] and not _is_filler(parts[place].strip(_CLOSING)):
             kept += [*([parts[place - 1]] if kept else []), parts[place]]
     said = "".join(kept).strip(_JOINTS)
     for opening in (cues.POLITE, cues.REMEMBER, cues.CONFIRMED, cues.NOTE):
         said = opening.sub("", said, count=1)
     return said.strip(_JOINTS + ":：")
+
+
+def _is_filler(clause: str) -> bool:
+    return len(clause) <= MOST_FILLER and bool(cues.FILLER.fullmatch(clause))
 
 
 def bare(line: str) -> str:

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from everlong.nodes.digest import digest
 from everlong.nodes.identifiers import identifiers
-from everlong.nodes.inner import ask
+from everlong.nodes.inner import Answering, InnerAnswer, ask
 from everlong.nodes.models import load
 from everlong.nodes.plan import Plan
 from everlong.nodes.run import Run
@@ -22,6 +22,7 @@ from everlong.nodes.summary import (
     summary_request,
 )
 from everlong.nodes.tokens import estimate_message, estimate_messages, estimate_text
+from everlong.nodes.transcript import call_ids
 from everlong.nodes.windows import window_of
 
 log = logging.getLogger("everlong.compaction")
@@ -47,7 +48,17 @@ class Summarised:
     requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
 
-async def summarise(run: Run, plan: Plan, instructions: str) -> Summarised:
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """The request that was sent last, up to the cut: what a summary request may extend (R25)."""
+
+    model: Answering
+    """The run's model with its tools."""
+    messages: list[BaseMessage]
+    tokens: int
+
+
+async def summarise(run: Run, plan: Plan, instructions: str, sent: Sent | None) -> Summarised:
     """Ask for a summary of what the plan replaces; refuse one that would lose the history.
 
     Where none can be had and the request does not fit, an extractive digest stands in. A cancel
@@ -56,7 +67,7 @@ async def summarise(run: Run, plan: Plan, instructions: str) -> Summarised:
     replaced = plan.split.replaced
     requests: list[dict[str, Any]] = []
     try:
-        text, reason = await _asked(run, plan, instructions, requests)
+        text, reason = await _asked(run, plan, instructions, requests, sent)
     except Exception as error:
         log.warning("The summariser failed: %s", error, exc_info=log.isEnabledFor(logging.DEBUG))
         text, reason = "", f"failed: {type(error).__name__}: {error}"
@@ -77,8 +88,32 @@ async def _asked(
     plan: Plan,
     instructions: str,
     requests: list[dict[str, Any]],
+    sent: Sent | None,
 ) -> tuple[str, str]:
-    """Return a summary's text and what speaks against it, chunk by chunk where one is too long."""
+    """Return a summary's text and what speaks against it.
+
+    The request extends the one that was sent last, which a provider's prefix cache then pays for;
+    where that does not fit, or the answer is a call, the conversation is rendered as text.
+    """
+    settings = run.context.compaction
+    if sent is not None and sent.tokens < plan.limits.usable:
+        request = summary_request(settings.summary_prompt, None, instructions)
+        answer = await ask(
+            sent.model,
+            [*sent.messages, request],
+            kind="summary",
+            seconds=settings.summary_seconds,
+        )
+        requests.append(answer.record)
+        if not call_ids(answer.message):
+            return _text_of(answer), objection(answer.message)
+    return await _asked_in_text(run, plan, instructions, requests)
+
+
+async def _asked_in_text(
+    run: Run, plan: Plan, instructions: str, requests: list[dict[str, Any]]
+) -> tuple[str, str]:
+    """Return a summary's text and what speaks against it, chunk by chunk where it is too long."""
     settings = run.context.compaction
     model = await load(run.context.summary_model or run.context.model)
     window = window_of(model) if run.context.summary_model else plan.limits.window
@@ -90,8 +125,12 @@ async def _asked(
         requests.append(answer.record)
         if reason := objection(answer.message):
             return "", reason
-        text = answer.text.replace("<summary>", "").replace("</summary>", "").strip()
+        text = _text_of(answer)
     return text, ""
+
+
+def _text_of(answer: InnerAnswer) -> str:
+    return answer.text.replace("<summary>", "").replace("</summary>", "").strip()
 
 
 def _chunks(replaced: Sequence[BaseMessage], window: int | None) -> list[list[BaseMessage]]:

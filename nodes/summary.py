@@ -13,6 +13,7 @@ from everlong.nodes.transcript import SUMMARY_NAME, is_summary
 
 HEADER = "Here is a summary of the conversation to date:"
 CARRIED = "Also named in that part of the conversation, word for word:"
+ABOVE = "(The conversation is in the messages above; this message is no part of it.)"
 RENDERED_RESULT_CHARS = 8_000
 SHORT_SUMMARY_TOKENS = 1_000
 ERROR_STARTS = (
@@ -79,10 +80,15 @@ def _escaped(text: str) -> str:
 
 
 def summary_request(
-    prompt: str, messages: Sequence[BaseMessage], instructions: str
+    prompt: str, messages: Sequence[BaseMessage] | None, instructions: str
 ) -> HumanMessage:
-    """Return the request for a summary; `prompt` holds `{messages}`."""
-    conversation = f"<conversation>\n{render_messages(messages)}\n</conversation>"
+    """Return the request for a summary; `prompt` holds `{messages}`.
+
+    It stands for the rendered conversation, or, without `messages`, for a mention of those above.
+    """
+    conversation = ABOVE
+    if messages is not None:
+        conversation = f"<conversation>\n{render_messages(messages)}\n</conversation>"
     text = prompt.replace("{messages}", conversation)
     if instructions:
         text += f"\n\nThe person who asked for this summary adds:\n{instructions}"

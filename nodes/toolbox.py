@@ -4,20 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import ToolNode
 
 from everlong.nodes.context import Context
+from everlong.nodes.inner import Answering
 from everlong.nodes.memory_tools import memory_get, memory_save, memory_search
 from everlong.nodes.reading_tools import list_files, read_file
 from everlong.nodes.request import fixed_tokens
 from everlong.nodes.session_tools import session_history, session_search
 from everlong.nodes.tokens import estimate_tools
 
-Answering = Runnable[Any, AIMessage]
 READING: tuple[BaseTool, ...] = (read_file, list_files)
 MEMORY: tuple[BaseTool, ...] = (memory_search, memory_get, memory_save)
 SESSIONS: tuple[BaseTool, ...] = (session_search, session_history)

@@ -12,19 +12,25 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Any, cast
 
-from langgraph.store.base import BaseStore, GetOp, Item, PutOp, SearchItem
+from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everlong.stores.namespaces import space
+from everlong.stores.paging import (
+    PAGE_CHARS,
+    PAGE_LINES,
+    Page,
+    Window,
+    after_lines,
+    count_lines,
+    refuse_below_least,
+)
+from everlong.stores.records import all_items, put_all
 from everlong.stores.text import clean, clean_text
 
 PART_CHARS = 200_000
 """At most 800 kB of UTF-8: a larger value holds up everyone who shares the store."""
 PARTS_AT_ONCE = 5
-PUTS_AT_ONCE = 500
-FIRST_LIMIT = 1_000
 PATH_BYTES = 1_000
-PAGE_LINES = 1_000
-PAGE_CHARS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,23 +46,6 @@ class File:
     part_chars: int
     newlines: Sequence[int]
     """How many lines end before each part."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """A piece of a text; all pages joined are the text."""
-
-    text: str
-    offset: int
-    """Characters before the page."""
-    line: int
-    """The line that the page begins in, from 1."""
-    next_offset: int | None
-    """Where to go on; None at the end."""
-    next_line: int | None
-    """The same as a line, where the next page begins one."""
-    total_chars: int
-    total_lines: int
 
 
 async def write(
@@ -133,7 +122,7 @@ async def read_page(  # noqa: PLR0913 - whose, which, from where, how much
     Raises:
         ValueError: a negative offset, or a line or a limit below 1.
     """
-    _refuse_below_least(offset, first_line, max_lines, max_chars)
+    refuse_below_least(offset, first_line, max_lines, max_chars)
     file = await find(store, user_id, path)
     if file is None:
         return None
@@ -142,26 +131,8 @@ async def read_page(  # noqa: PLR0913 - whose, which, from where, how much
     text = await _joined(store, user_id, file, range(part, last + 1))
     if text is None:
         return None
-    window = _Window(text, part * file.part_chars, file.newlines[part], file.chars, file.lines)
+    window = Window(text, part * file.part_chars, file.newlines[part], file.chars, file.lines)
     return window.page(start, max_lines, max_chars)
-
-
-def page_of(
-    text: str,
-    *,
-    offset: int = 0,
-    first_line: int | None = None,
-    max_lines: int = PAGE_LINES,
-    max_chars: int = PAGE_CHARS,
-) -> Page:
-    """Return a page of a text that is no file, as `read_page` does.
-
-    Raises:
-        ValueError: a negative offset, or a line or a limit below 1.
-    """
-    _refuse_below_least(offset, first_line, max_lines, max_chars)
-    start = offset if first_line is None else _after_lines(text, first_line - 1)
-    return _Window(text, 0, 0, len(text), _count_lines(text)).page(start, max_lines, max_chars)
 
 
 def evicted_path(text: str) -> str:
@@ -169,71 +140,11 @@ def evicted_path(text: str) -> str:
     return f"large_tool_results/{digest_of(clean_text(text))}.txt"
 
 
-async def all_items(
-    store: BaseStore, namespace: tuple[str, ...], *, matching: dict[str, Any] | None = None
-) -> list[SearchItem]:
-    """Return every item below a namespace, in no order.
-
-    One search with room for all: pages by offset lose items that others move by writing.
-    """
-    limit = FIRST_LIMIT
-    while len(found := await store.asearch(namespace, filter=matching, limit=limit)) == limit:
-        limit *= 4
-    return found
-
-
-async def put_all(store: BaseStore, puts: Sequence[PutOp], *, at_once: int = PUTS_AT_ONCE) -> None:
-    """Write in order, in batches that no store is too small for."""
-    for first in range(0, len(puts), at_once):
-        await store.abatch(puts[first : first + at_once])
-
-
-@dataclass(frozen=True)
-class _Window:
-    """A stretch of a text, and what lies before and around it."""
-
-    text: str
-    chars_before: int
-    newlines_before: int
-    total_chars: int
-    total_lines: int
-
-    def page(self, start: int, max_lines: int, max_chars: int) -> Page:
-        begin = start - self.chars_before
-        text = self.text[begin : begin + max_chars]
-        by_lines = _after_lines(text, max_lines)
-        if by_lines < len(text):
-            text = text[:by_lines]
-        elif start + max_chars < self.total_chars and "\n" in text:
-            text = text[: text.rindex("\n") + 1]
-        line = self.newlines_before + self.text.count("\n", 0, begin) + 1
-        more = start + len(text) < self.total_chars
-        return Page(
-            text=text,
-            offset=start,
-            line=line,
-            next_offset=start + len(text) if more else None,
-            next_line=line + text.count("\n") if more and text.endswith("\n") else None,
-            total_chars=self.total_chars,
-            total_lines=self.total_lines,
-        )
-
-
-def _after_lines(text: str, lines: int) -> int:
-    """Return where the line after so many lines begins; the text's end where there is none."""
-    at = 0
-    for _ in range(lines):
-        at = text.find("\n", at) + 1
-        if not at:
-            return len(text)
-    return at
-
-
 async def _start(store: BaseStore, user_id: str, file: File, line: int) -> int:
     """Return how many characters lie before a line."""
     part = max(bisect_left(file.newlines, line - 1) - 1, 0)
     text = await _joined(store, user_id, file, range(part, part + 1)) or ""
-    return part * file.part_chars + _after_lines(text, line - 1 - file.newlines[part])
+    return part * file.part_chars + after_lines(text, line - 1 - file.newlines[part])
 
 
 def _part_at(file: File, offset: int) -> int:
@@ -256,7 +167,7 @@ def _file(path: str, text: str, pieces: Sequence[str], origin: Mapping[str, Any]
     return File(
         path=path,
         chars=len(text),
-        lines=_count_lines(text),
+        lines=count_lines(text),
         origin=origin,
         digest=digest_of(text),
         part_chars=PART_CHARS,
@@ -268,10 +179,6 @@ def _places(user_id: str, file: File) -> list[tuple[tuple[str, ...], str]]:
     """Return where the parts are: apart for each path and text, so that no two texts mix."""
     place = space(user_id, "file_parts", digest_of(file.path))
     return [(place, f"{file.digest}-{number:05d}") for number in range(len(file.newlines))]
-
-
-def _count_lines(text: str) -> int:
-    return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
 def digest_of(text: str) -> str:
@@ -288,10 +195,3 @@ def _checked(path: str) -> str:
         )
         raise ValueError(msg)
     return path
-
-
-def _refuse_below_least(offset: int, line: int | None, max_lines: int, max_chars: int) -> None:
-    if offset < 0 or min(max_lines, max_chars, 1 if line is None else line) < 1:
-        got = f"{offset=}, {line=}, {max_lines=}, {max_chars=}"
-        msg = f"expected an offset of at least 0, a line and limits of at least 1; got {got}"
-        raise ValueError(msg)

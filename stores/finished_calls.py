@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from langchain_core.messages import ToolMessage, messages_from_dict
 from langgraph.store.base import BaseStore, PutOp
 
-from everlong.stores.files import all_items, put_all
 from everlong.stores.namespaces import key, space
+from everlong.stores.records import all_items, put_all
 from everlong.stores.text import clean
 from everlong.stores.transcripts import pack, unpack
 

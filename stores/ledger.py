@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from langgraph.store.base import BaseStore, PutOp
 
-from everlong.stores.files import all_items
 from everlong.stores.namespaces import space
+from everlong.stores.records import all_items
 from everlong.stores.text import clean, clean_text
 
 Kind = Literal["flush", "save"]

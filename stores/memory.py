@@ -15,9 +15,9 @@ from typing import Any
 from langgraph.store.base import BaseStore, PutOp
 
 from everlong.stores import ledger
-from everlong.stores.files import all_items, put_all
 from everlong.stores.ledger import Entry, iso, moment
 from everlong.stores.namespaces import space
+from everlong.stores.records import all_items, put_all
 from everlong.stores.text import clean, clean_text
 
 BEGINNING = "1970-01-01T00:00:00Z"

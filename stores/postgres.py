@@ -1,28 +1,20 @@
 """The checkpointer and the store on one pool of Postgres connections."""
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import psycopg
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-)
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.base import GetOp, Op, PutOp, Result
 from langgraph.store.postgres import AsyncPostgresStore
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.locks import ThreadLocks
 from everlong.stores.text import clean, clean_text
 
@@ -35,70 +27,6 @@ MIGRATION_WAIT_SECONDS = 120
 
 class DatabaseUnavailableError(ConnectionError):
     """Postgres cannot be reached."""
-
-
-class PooledSaver(AsyncPostgresSaver):
-    """A checkpointer for a pool: reads do not wait behind writes, and bad text is refused early.
-
-    The base class holds one lock over the whole pool (langgraph issue 7259); a pooled connection
-    is never shared, so the lock protects nothing.
-    """
-
-    def __init__(self, pool: Pool) -> None:
-        super().__init__(pool)
-        self.lock = contextlib.nullcontext()  # pyright: ignore[reportAttributeAccessIssue] - see above
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Read a checkpoint.
-
-        Raises:
-            ValueError: the thread id holds a character that Postgres cannot store.
-        """
-        thread_id = str(config.get("configurable", {}).get("thread_id", ""))
-        if thread_id != clean_text(thread_id):
-            msg = (
-                f"`thread_id`: expected text without NUL and lone surrogates; got {thread_id!r}. "
-                "Choose another id."
-            )
-            raise ValueError(msg)
-        return await super().aget_tuple(config)
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON."""
-        kept = {name: clean(config.get(name)) for name in ("metadata", "configurable")}
-        cleaned: Any = {**config, **{name: value for name, value in kept.items() if value}}
-        return await super().aput(cleaned, checkpoint, clean(metadata), new_versions)
-
-    async def owner_of(self, thread_id: str) -> str:
-        """Return whose thread it is, without loading it; empty where nobody has written to it."""
-        async with self._cursor() as cur:
-            await cur.execute(
-                "SELECT checkpoint->'channel_values'->>'owner' AS owner FROM checkpoints"
-                " WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1",
-                (thread_id,),
-            )
-            row = await cur.fetchone()
-        return str((row and row["owner"]) or "")
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what the runs wrote; a server's `rollback` needs it, the base class lacks it."""
-        async with self._cursor(pipeline=True) as cur:
-            await cur.execute(
-                "DELETE FROM checkpoint_writes w USING checkpoints c"
-                " WHERE c.thread_id = w.thread_id"
-                " AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id"
-                " AND c.metadata->>'run_id' = ANY(%s)",
-                (list(run_ids),),
-            )
-            await cur.execute(
-                "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%s)", (list(run_ids),)
-            )
 
 
 class PostgresStore(AsyncPostgresStore):
@@ -168,7 +96,7 @@ async def migrate(dsn: str) -> None:
         else:
             raise _unavailable(dsn, TimeoutError("another process is migrating and does not end"))
         try:
-            await AsyncPostgresSaver(connection).setup()
+            await PooledSaver(cast("Any", connection)).setup()
             await AsyncPostgresStore(connection).setup()
         finally:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
@@ -211,12 +139,18 @@ async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
 
 
 @asynccontextmanager
-async def open_stores(dsn: str, *, pool_size: int = 20) -> AsyncGenerator[Stores]:
+async def open_stores(
+    dsn: str, *, pool_size: int = 20, lone_nodes: Collection[str] = ()
+) -> AsyncGenerator[Stores]:
     """Migrate, then open the checkpointer, the store and the thread locks.
+
+    `lone_nodes` as in `PooledSaver`: the nodes of a graph that has the database's threads alone.
 
     Raises:
         DatabaseUnavailableError: Postgres cannot be reached.
     """
     await migrate(dsn)
     async with open_pool(dsn, size=pool_size) as pool, ThreadLocks(dsn) as locks:
-        yield Stores(saver=PooledSaver(pool), store=PostgresStore(pool), locks=locks)
+        yield Stores(
+            saver=PooledSaver(pool, lone_nodes=lone_nodes), store=PostgresStore(pool), locks=locks
+        )

@@ -15,7 +15,9 @@ PROCESS_FIELDS = ("HOME", "DATABASE_URL", "TRUST_CONTEXT_USER", "POOL_SIZE")
 class Settings(BaseSettings):
     """What a process needs to know before any run: where the data is."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     database_url: str = Field(
         default="",

@@ -7,11 +7,7 @@ reference to its text in `additional_kwargs` (`everlong_evicted`), which `full_t
 import asyncio
 import base64
 import json
-import math
-import re
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -21,6 +17,8 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everlong.stores import files
 from everlong.stores.namespaces import key, raw, space
+from everlong.stores.records import FIRST_LIMIT, all_items, put_all
+from everlong.stores.search import scores, terms_of
 from everlong.stores.text import clean, clean_text
 
 EVICTED = "everlong_evicted"
@@ -29,10 +27,6 @@ MOST_CHARS = 200_000
 """Longer messages go to the user's files, so that no value is over a megabyte."""
 NEIGHBOURS = 2
 NEIGHBOUR_WEIGHT = 0.25
-_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTER = rf"[^\W_{_HAN}]"
-_UNIT = re.compile(rf"(?P<han>[{_HAN}]+)|{_LETTER}+(?:[-_./:@#+]+{_LETTER}+)*")
-_BETWEEN = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +87,7 @@ async def append(
             }
             value |= await pack(store, user_id, message)
             puts.append(PutOp(place, name, clean(value), index=["text"]))
-    await files.put_all(store, puts)
+    await put_all(store, puts)
     return len(puts)
 
 
@@ -118,7 +112,7 @@ async def read(
 async def threads(store: BaseStore, user_id: str) -> list[str]:
     """Return the ids of the user's threads that have a transcript."""
     above = space(user_id, "transcripts")
-    limit = files.FIRST_LIMIT
+    limit = FIRST_LIMIT
     while len(found := await store.alist_namespaces(prefix=above, limit=limit)) == limit:
         limit *= 4
     return sorted(raw(namespace[len(above)]) for namespace in found)
@@ -179,12 +173,12 @@ async def search(
     store: BaseStore, user_id: str, query: str, *, thread_id: str | None = None, limit: int = 10
 ) -> list[Hit]:
     """Return the entries that say what is asked, best first; neighbours that do so add weight."""
-    asked = set(_terms(query, whole_runs=False))
+    asked = terms_of(query)
     chosen = await threads(store, user_id) if thread_id is None else [thread_id]
     entries: list[Entry] = []
     for one in chosen if asked else ():
         entries += await _between(store, user_id, one, 0)
-    own = await asyncio.to_thread(_scores, [entry.text for entry in entries], asked)
+    own = await asyncio.to_thread(scores, [entry.text for entry in entries], asked)
     hits = [_hit(entries, own, index) for index, score in enumerate(own) if score > 0]
     best = sorted(hits, key=lambda hit: (hit.score, hit.entry.at, hit.entry.number), reverse=True)
     return best[:limit]
@@ -204,52 +198,13 @@ def _hit(entries: Sequence[Entry], own: Sequence[float], index: int) -> Hit:
     )
 
 
-def _scores(texts: Sequence[str], asked: set[str]) -> list[float]:
-    """Score each text by BM25; 0 where it holds nothing of what is asked."""
-    counted = [_counts(text, asked) for text in texts]
-    usual = max(sum(map(len, texts)) / max(len(texts), 1), 1)
-    holding = {term: sum(term in counts for counts in counted) for term in asked}
-    rarity = {t: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for t, n in holding.items()}
-    return [
-        sum(
-            rarity[term] * count * 2.2 / (count + 0.3 + 0.9 * len(text) / usual)
-            for term, count in counts.items()
-        )
-        for counts, text in zip(counted, texts, strict=True)
-    ]
-
-
-def _counts(text: str, asked: set[str]) -> Counter[str]:
-    """Count what is asked; a look at the bare letters first spares most texts the work."""
-    bare = _BETWEEN.sub("", _folded(text))
-    if not any(_BETWEEN.sub("", term) in bare for term in asked):
-        return Counter()
-    return Counter(term for term in _terms(text) if term in asked)
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).lower()
-
-
-def _terms(text: str, *, whole_runs: bool = True) -> Iterator[str]:
-    """Spell a text in terms: words, identifiers whole, joined and in parts, Han pairs and signs."""
-    for unit in _UNIT.finditer(_folded(text)):
-        run = unit[0]
-        if unit["han"]:
-            yield from (run[at : at + 2] for at in range(len(run) - 1))
-            yield from run if whole_runs or len(run) == 1 else ""
-            continue
-        parts = _BETWEEN.split(run)
-        yield from (run,) if len(parts) == 1 else (run, "".join(parts), *parts)
-
-
 async def _between(
     store: BaseStore, user_id: str, thread_id: str, first: int, end: int | None = None
 ) -> list[Entry]:
     """Return the entries with numbers from `first` to before `end`, in order."""
     bounds = {"$gte": f"{first:08d}"} | ({} if end is None else {"$lt": f"{end:08d}"})
     place = space(user_id, "transcripts", thread_id)
-    items = await files.all_items(store, place, matching={"number": bounds})
+    items = await all_items(store, place, matching={"number": bounds})
     return [_entry(thread_id, item.value) for item in sorted(items, key=lambda item: item.key)]
 
 

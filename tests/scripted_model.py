@@ -9,6 +9,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import Field, PrivateAttr
 
+from everlong.nodes.summary import ABOVE
+
 Answer = str | AIMessage | Exception | float
 """A text, a message, an error to raise, or seconds to hang before the next answer."""
 Script = Sequence[Answer] | Callable[[list[BaseMessage]], Answer]
@@ -106,3 +108,9 @@ def calling(*calls: tuple[str, dict[str, Any]], text: str = "", prefix: str = "c
             for at, (name, args) in enumerate(calls)
         ],
     )
+
+
+def asks_for_summary(messages: Sequence[BaseMessage]) -> bool:
+    """Tell a request for a summary, in either form, from a question of the user's."""
+    text = messages[-1].text
+    return "NO_REPLY" not in text and ("<conversation>" in text or ABOVE in text)

@@ -1,14 +1,19 @@
 """Prompts: one Markdown file per task, filled in by `render`."""
 
-from functools import cache
 from importlib.resources import files
 from string import Template
 
+# Read with the module: a node that reads files would hold up every other run.
+_TEXTS = {
+    file.name.removesuffix(".md"): file.read_text("utf-8").strip()
+    for file in files("everlong.nodes.prompts").iterdir()
+    if file.name.endswith(".md")
+}
 
-@cache
+
 def text_of(name: str) -> str:
     """Return the prompt `name` as it stands in its file."""
-    return files("everlong.nodes.prompts").joinpath(f"{name}.md").read_text("utf-8").strip()
+    return _TEXTS[name]
 
 
 def render(name: str, **values: str) -> str:

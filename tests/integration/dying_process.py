@@ -18,7 +18,7 @@ from langchain_core.tools import tool
 
 from everlong.graph.runtime import open_agent
 from everlong.nodes.context import Compaction, Context, Eviction
-from scripted_model import ScriptedModel, calling
+from scripted_model import ScriptedModel, asks_for_summary, calling
 
 WHOLE = "row,12,ok\n" * 300
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t1"}}
@@ -46,7 +46,7 @@ def script(*, dying: str = ""):
         if "<document>" in last:
             die_if(dying, "consolidate")
             return "# Rooms\n- The user likes room 12."
-        if "<conversation>" in last:
+        if asks_for_summary(messages):
             die_if(dying, "compact")
             return "They talked about rooms."
         if messages[-1].type == "tool":

@@ -8,6 +8,7 @@ from langchain_core.tools import tool
 
 from everlong.graph.runtime import open_agent
 from everlong.nodes.context import Compaction, Context, Memory
+from everlong.nodes.summary import ABOVE
 from everlong.nodes.transcript import is_summary
 from invariants import check_state
 from openai_server import OpenAIServer
@@ -74,7 +75,9 @@ async def test_a_true_context_length_exceeded_is_recovered_in_the_same_call(
 ):
     def answer(body):
         last = body["messages"][-1]["content"]
-        return "They talked about rows." if "<conversation>" in last else "still here"
+        return (
+            "They talked about rows." if ABOVE in last or "<conversation>" in last else "still here"
+        )
 
     openai_server.responder = answer
     long = "row 17,204 of the table, checked and found right. " * 120

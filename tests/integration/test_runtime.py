@@ -10,7 +10,7 @@ from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError, MissingUserError
 from everlong.stores.postgres import DatabaseUnavailableError, migrate
 from everlong.stores.text import REPLACEMENT
-from scripted_model import ScriptedModel
+from scripted_model import ScriptedModel, asks_for_summary
 
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t1"}}
 
@@ -150,7 +150,7 @@ async def test_eight_processes_worth_of_set_up_on_an_empty_database(fresh_dsn):
 
 async def test_streams_give_the_answers_words_and_only_these(dsn):
     def script(messages):
-        return "SUMMARY TOKEN" if "<conversation>" in messages[-1].text else "one two three"
+        return "SUMMARY TOKEN" if asks_for_summary(messages) else "one two three"
 
     async with open_agent(dsn=dsn) as agent:
         run = context(

@@ -1,10 +1,10 @@
 """R6: the running count is the count, whatever happens to the history."""
 
-import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
+import strategies
 from everlong.nodes.meter import after_answer, counted, recounted, request_tokens, uncounted
 from everlong.nodes.state import Meter
 from everlong.nodes.tokens import estimate_messages

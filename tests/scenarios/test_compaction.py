@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from everlong.nodes.transcript import is_summary
 from everlong.stores import transcripts
 from failing_store import FailingStore
-from scripted_model import ScriptedModel, calling
+from scripted_model import ScriptedModel, asks_for_summary, calling
 
 SMALL = {"trigger_messages": 6, "keep_messages": 2, "flush_before": False}
 ROUNDS = [
@@ -26,7 +26,7 @@ ROUNDS = [
 
 def answering(*, summary="They spoke of orders PX-4470 to PX-4474."):
     def script(messages):
-        return summary if "<conversation>" in messages[-1].text else "ok"
+        return summary if asks_for_summary(messages) else "ok"
 
     return ScriptedModel(script=script)
 
@@ -61,14 +61,40 @@ async def test_identifiers_that_a_summary_drops_are_carried_over_by_code(convers
 
 
 async def test_the_next_compaction_merges_the_old_summary_and_not_its_frame(converse):
-    model = answering(summary="PART")
-    talk = converse(model=model, compaction=SMALL)
+    summaries = answering(summary="PART")
+    talk = converse(model=answering(), summary_model=summaries, compaction=SMALL)
     for number in range(8):
         await talk.say(f"message {number}")
     assert len(await compacted(talk)) == 1
-    inner = [r[-1].text for r in model.requests if "<conversation>" in r[-1].text]
+    inner = [request[-1].text for request in summaries.requests]
     assert "[earlier summary]\nPART" in inner[-1]
     assert "Here is a summary" not in inner[-1]
+
+
+async def test_a_summary_by_the_same_model_extends_the_request_that_was_sent_last(converse):
+    model = answering()
+    talk = converse(model=model, compaction=SMALL)
+    await talk.say(*(f"message {number} about PX-{4470 + number}" for number in range(8)))
+    for number, request in enumerate(model.requests):
+        if asks_for_summary(request):
+            before = model.requests[number - 1]
+            assert [m.text for m in request[:-1]] == [m.text for m in before[: len(request) - 1]]
+            assert model.tools[number] == model.tools[number - 1] != []
+
+
+async def test_a_summariser_that_calls_a_tool_is_asked_again_in_text(converse):
+    def script(messages):
+        if not asks_for_summary(messages):
+            return "ok"
+        rendered = "<conversation>" in messages[-1].text
+        return "They spoke of PX-4470." if rendered else calling(("list_files", {}))
+
+    model = ScriptedModel(script=script)
+    talk = converse(model=model, compaction=SMALL)
+    await talk.seed(ROUNDS)
+    await talk.say("next")
+    assert sum(map(asks_for_summary, model.requests)) == 2
+    assert "They spoke of PX-4470." in (await compacted(talk))[0].text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +148,7 @@ async def test_thinking_beside_a_summary_is_not_stored(converse):
 
 async def test_a_refused_summary_is_not_tried_again_in_the_same_call(converse):
     def script(messages):
-        if "<conversation>" in messages[-1].text:
+        if asks_for_summary(messages):
             return ""
         return "done" if messages[-1].type == "tool" else calling(("list_files", {}))
 
@@ -130,12 +156,12 @@ async def test_a_refused_summary_is_not_tried_again_in_the_same_call(converse):
     talk = converse(model=model, compaction=SMALL)
     await talk.seed(ROUNDS)
     assert await talk.say("look") == "done"
-    assert sum("<conversation>" in request[-1].text for request in model.requests) == 1
+    assert sum(asks_for_summary(request) for request in model.requests) == 1
 
 
 async def test_the_open_question_stays_word_for_word_however_long_the_tool_loop(converse):
     def script(messages):
-        if "<conversation>" in messages[-1].text:
+        if asks_for_summary(messages):
             return "Files were listed."
         rounds = sum(message.type == "tool" for message in messages)
         asked = len([m for m in messages if m.type == "human" and m.name is None])
@@ -285,7 +311,7 @@ async def test_the_tail_alone_over_the_trigger_never_summarises_the_summary(conv
     )
     for _ in range(3):
         await talk.say("next")
-    asked = [r for r in model.requests if "<conversation>" in r[-1].text]
+    asked = [r for r in model.requests if asks_for_summary(r)]
     assert len(asked) <= 1
     assert len(model.requests) - len(asked) == 3
 
@@ -354,7 +380,7 @@ async def test_old_tool_results_are_shortened_before_any_summary_is_paid_for(con
     await talk.say("and?")
     after = await talk.messages()
     assert [message.id for message in after[: len(before)]] == before
-    assert not any("<conversation>" in request[-1].text for request in model.requests)
+    assert not any(asks_for_summary(request) for request in model.requests)
     assert (await talk.values())["compaction"]["outcome"] == "shortened"
     first = next(message for message in after if message.id == "t0")
     assert "HEAD 0" in first.text

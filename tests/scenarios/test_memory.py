@@ -6,7 +6,7 @@ import pytest
 
 from everlong.stores import ledger, memory, transcripts
 from failing_store import FailingStore
-from scripted_model import ScriptedModel, calling
+from scripted_model import ScriptedModel, asks_for_summary, calling
 
 FACT = "- Exports go through Shanghai port only; customer code ALPHA."
 ON = {"enabled": True, "consolidate": "on_request"}
@@ -21,7 +21,7 @@ def script_of(*, flush="NO_REPLY", document="# Trade\n" + FACT, answer="Confirme
             return flush(last) if callable(flush) else flush
         if "<ledger>" in last:
             return document
-        return "SUMMARY" if "<conversation>" in last else answer
+        return "SUMMARY" if asks_for_summary(messages) else answer
 
     return script
 

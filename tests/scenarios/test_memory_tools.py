@@ -8,7 +8,7 @@ from langchain_core.messages import ToolMessage
 from everlong.nodes.consolidation import consolidation
 from everlong.nodes.run import Run
 from everlong.stores import ledger, memory, pages
-from scripted_model import ScriptedModel, calling
+from scripted_model import ScriptedModel, asks_for_summary, calling
 
 FACT = "- Exports go through Shanghai port only; customer code ALPHA."
 ON = {"enabled": True, "consolidate": "on_request"}
@@ -179,8 +179,10 @@ async def test_session_search_finds_the_exact_words_that_a_summary_replaced(conv
 
     def script(messages):
         last = messages[-1]
-        if "<conversation>" in last.text:
-            return "NO_REPLY" if "NO_REPLY" in last.text else "They agreed on a code word."
+        if "NO_REPLY" in last.text:
+            return "NO_REPLY"
+        if asks_for_summary(messages):
+            return "They agreed on a code word."
         if last.type == "tool":
             return f"Found: {last.text}"
         if "exact" in last.text:

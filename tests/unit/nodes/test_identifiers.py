@@ -68,6 +68,7 @@ def test_paths_addresses_and_quoted_phrases_are_found(text: str, found: list[str
         "今天下雨，我们三点再说。",
         '{"city": 1, "n": 2}',
         "“一句\n跨行的引文”",
+        "“——” and `...`",
         f'"{"long " * 13}"',
         "",
     ],

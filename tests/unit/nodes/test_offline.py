@@ -109,9 +109,24 @@ def test_a_statement_is_confirmed_briefly(said: str, answer: str) -> None:
 
 def test_it_answers_from_memory_and_names_the_line() -> None:
     text = ask(MEMORY, "Which port do our exports use, and what is the customer code?").text
-    assert text == (
-        "Our exports go through Turku port only, customer code BETA.\nSource: MEMORY.md#3"
-    )
+    assert text.splitlines() == [
+        "From memory: our exports go through Turku port only, customer code BETA.",
+        "Source: MEMORY.md#3",
+    ]
+
+
+def test_neither_questions_nor_its_own_excuses_are_answers() -> None:
+    excuse = ask("What is the port?")
+    assert "nothing" in ask("What is the port?", excuse, "What is the port?").text
+    who = ask("Who are you?")
+    assert "nothing" in ask("Who are you?", who, "What holds the summary and memory?").text
+
+
+def test_an_older_value_is_not_told_beside_the_newer_one() -> None:
+    said = ("The deploy port is 9580.", "The deploy port is now 9581.", "The test port is 80.")
+    text = ask(*said, "Which deploy port do we use?").text
+    assert "9581" in text
+    assert "9580" not in text
 
 
 def test_it_lists_what_it_knows_about_the_user() -> None:
@@ -196,8 +211,8 @@ def test_memory_is_searched_once_for_what_the_prompt_lacks() -> None:
     "result",
     [
         (
-            "1. Our exports go through Turku port only\n   Source: memory/2026-10-30.md#3-4\n\n"
-            "2. I like tea\n   Source: memory/2026-10-31.md#7"
+            "1. I like tea\n   Source: memory/2026-10-31.md#7\n\n"
+            "2. Our exports go through Turku port only\n   Source: memory/2026-10-30.md#3-4"
         ),
         (
             "Source: memory/2026-10-30.md#3-4\nOur exports go through Turku port only\n\n"
@@ -211,7 +226,10 @@ def test_an_answer_from_memory_cites_its_own_source(result: str) -> None:
     ident = str(searching.tool_calls[0]["id"])
     found = ToolMessage(result, tool_call_id=ident, name="memory_search")
     text = ask(question, searching, found, model=BOUND).text
-    assert text == "Our exports go through Turku port only.\nSource: memory/2026-10-30.md#3-4"
+    assert (
+        text
+        == "From memory: our exports go through Turku port only.\nSource: memory/2026-10-30.md#3-4"
+    )
 
 
 @pytest.mark.parametrize("name", ["invoke", "ainvoke", "stream", "astream"])

@@ -85,8 +85,8 @@ def test_a_summary_of_much_is_much_smaller_than_it() -> None:
 
 
 def test_a_request_that_extends_the_conversation_is_answered_with_a_summary() -> None:
-    told = text_of("compact").replace("{messages}", "Summarise the messages above.")
-    text = MODEL.invoke([SystemMessage("Be kind."), *TALK, HumanMessage(told)]).text
+    request = summary_request(text_of("compact"), None, "")
+    text = MODEL.invoke([SystemMessage("Be kind."), *TALK, request]).text
     assert headings(text) == ["SESSION INTENT", "SUMMARY", "ARTIFACTS", "NEXT STEPS"]
     assert "OPS-2210" in text
     assert "Be kind" not in text

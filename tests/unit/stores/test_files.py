@@ -5,7 +5,7 @@ import pytest
 from langgraph.store.base import BaseStore, GetOp, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 
-from everlong.stores import files
+from everlong.stores import files, paging
 from everlong.stores.files import PART_CHARS, Page
 from everlong.stores.namespaces import space
 
@@ -233,4 +233,4 @@ async def test_a_page_of_a_text_is_as_of_a_file(store: BaseStore) -> None:
     text = "one\ntwo\nthree"
     await files.write(store, "u", "p", text)
     for where in ({}, {"offset": 2}, {"first_line": 2}, {"first_line": 9}, {"max_chars": 2}):
-        assert files.page_of(text, **where) == await files.read_page(store, "u", "p", **where)
+        assert paging.page_of(text, **where) == await files.read_page(store, "u", "p", **where)

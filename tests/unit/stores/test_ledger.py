@@ -5,9 +5,9 @@ import pytest
 from langgraph.store.base import BaseStore, PutOp
 
 from everlong.stores import ledger
-from everlong.stores.files import put_all
 from everlong.stores.ledger import Entry, Kind
 from everlong.stores.namespaces import space
+from everlong.stores.records import put_all
 
 NOON = "2026-03-08T12:00:00Z"
 

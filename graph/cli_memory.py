@@ -1,0 +1,124 @@
+"""What `everlong memory` and `everlong consolidate` do."""
+
+from typing import Any
+
+from everlong.graph.agent import utc_now
+from everlong.graph.cli_errors import log
+from everlong.graph.cli_open import opened_store
+from everlong.graph.cli_settings import context_for
+from everlong.graph.terminal import err, out, put, put_error, waiting
+from everlong.nodes.consolidation import consolidation
+from everlong.nodes.context import Context
+from everlong.nodes.models import explain, load
+from everlong.nodes.run import Run
+from everlong.stores import ledger, memory, pages
+from everlong.stores.diagnosis import DATABASE_ERRORS
+
+
+async def show(user_id: str, path: str, *, dsn: str | None) -> int:
+    """Print a page as a reader sees it; 1 where there is none."""
+    async with opened_store(dsn) as store:
+        text = await pages.read_page(store, user_id, path)
+        if text is not None:
+            put(text.rstrip())
+            return 0
+        days = len(await ledger.days(store, user_id))
+    known = f"the ledger has {_count(days, 'day')}" if days else "nothing is remembered yet"
+    advice = "--list shows them" if days else "a chat writes it"
+    if path == pages.DOCUMENT and days:
+        advice = f"`everlong consolidate --user {user_id}` writes it"
+    put_error(f"{user_id} has no {path}: {known}; {advice}.")
+    return 1
+
+
+async def show_list(user_id: str, *, dsn: str | None) -> int:
+    """Print which pages there are, and how long each is."""
+    async with opened_store(dsn) as store:
+        found = await pages.read_all(store, user_id)
+    for path, text in found.items():
+        put(f"  {_count(len(text.splitlines()), 'line')}", lead=path)
+    if not found:
+        put(f"Nothing is remembered about {user_id} yet.", style="dim", to=err)
+    return 0
+
+
+async def search(user_id: str, query: str, *, limit: int, dsn: str | None) -> int:
+    """Print the lines that say what is asked, best first, each with its source."""
+    async with opened_store(dsn) as store:
+        found = await pages.search(store, user_id, query, limit=limit)
+    for one in found:
+        lead = f"Source: {one.source}"
+        put(f": {one.text}", lead=lead, lead_style="cyan", indent="  ")
+    if not found:
+        put(f"Nothing is remembered about {query!r}.", style="dim", to=err)
+    return 0
+
+
+async def clear_document(user_id: str, *, dsn: str | None) -> int:
+    """Remove MEMORY.md; its versions and the ledger stay."""
+    async with opened_store(dsn) as store:
+        document = await memory.read(store, user_id)
+        if document is None:
+            put(f"{user_id} has no consolidated MEMORY.md; nothing was changed.")
+            return 0
+        await memory.clear(store, user_id)
+        days = len(await ledger.days(store, user_id))
+        saved = await pages.document_text(store, user_id)
+    put(
+        f"MEMORY.md of {user_id} is removed. Its earlier versions and the ledger "
+        f"({_count(days, 'day')}) stay; `everlong consolidate --user {user_id}` writes it anew."
+    )
+    if saved:
+        put("What was saved on its own account is still shown as MEMORY.md.", style="dim")
+    return 0
+
+
+async def consolidate(user_id: str, *, model: str | None, dsn: str | None) -> int:
+    """Rewrite MEMORY.md from the ledger's fresh entries; 1 where that fails."""
+    context = context_for(user_id, model)
+    await load(context.memory_model or context.model)
+    async with opened_store(dsn) as store:
+        told: list[dict[str, Any]] = []
+        run = Run(
+            context=context,
+            user_id=user_id,
+            thread_id="",
+            store=store,
+            instant=utc_now().isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            tell=told.append,
+        )
+        if run.memory is None:
+            put_error("memory is switched off (EVERLONG_MEMORY__ENABLED); nothing was changed.")
+            return 1
+        return await _consolidated(run, told)
+
+
+async def _consolidated(run: Run, told: list[dict[str, Any]]) -> int:
+    try:
+        with waiting("Rewriting MEMORY.md"):
+            requests = await consolidation(run)
+    except DATABASE_ERRORS:
+        raise
+    except Exception as error:
+        log.debug("Where it comes from:", exc_info=error)
+        put_error(f"{explain(error, _model(run.context))} MEMORY.md stays as it was.")
+        return 1
+    for event in told:
+        put(f"MEMORY.md of {run.user_id} is rewritten from {_entries(event['entries'])}.")
+    if not told and requests:
+        return 1  # the reason is logged
+    if not told:
+        put(f"Nothing new in the ledger of {run.user_id}: MEMORY.md stays as it is.")
+    return 0
+
+
+def _model(context: Context) -> Any:
+    return context.memory_model or context.model
+
+
+def _entries(count: int) -> str:
+    return "1 ledger entry" if count == 1 else f"{count} ledger entries"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,84 @@
+"""What stands before each run: nobody writes to another user's thread."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime, ServerInfo
+
+from everlong.nodes.context import Context, user_of
+from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.state import Input, Output, State
+
+Saver = BaseCheckpointSaver[Any]
+
+
+class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
+    """The compiled graph; a run that may not be is refused before its input is in the thread.
+
+    A node is too late for that: by then the input has changed messages and dropped an approval.
+    """
+
+    async def astream(
+        self,
+        input: Any,  # noqa: A002 - the graph's own name
+        config: RunnableConfig | None = None,
+        *,
+        context: Any = None,
+        **options: Any,
+    ) -> AsyncIterator[Any]:
+        """Check, then run and stream; `ainvoke` and `astream_events` come through here, too.
+
+        Raises:
+            InvalidInputError: no user, or another user's thread.
+        """
+        await self._refuse_stranger(merge_configs(self.config, config), context)
+        running = super().astream(input, config, context=context, **options)
+        async with aclosing(cast("AsyncGenerator[Any]", running)) as parts:
+            async for part in parts:
+                yield part
+
+    async def _refuse_stranger(self, config: RunnableConfig, context: Any) -> None:
+        thread_id = config.get("configurable", {}).get("thread_id")
+        saver = cast("Saver | bool | None", self.checkpointer)
+        if thread_id is None or not isinstance(saver, BaseCheckpointSaver):
+            return  # nothing is kept, or a parent graph keeps it: then `open_call` refuses
+        user_id = user_of(_runtime(config, context))
+        if await _owner_of(saver, str(thread_id)) not in ("", user_id):
+            msg = (
+                f"`thread_id`: {thread_id!r} is not a thread of {user_id!r}. "
+                "Use an id of your own; a new id begins a new thread."
+            )
+            raise InvalidInputError(msg)
+
+
+class GuardedBuilder(StateGraph[State, Context, Input, Output]):
+    """A builder whose compiled graphs are guarded."""
+
+    def compile(self, *args: Any, **options: Any) -> GuardedGraph:
+        """Compile, as the base class does."""
+        compiled = super().compile(*args, **options)
+        return GuardedGraph(**{k: v for k, v in vars(compiled).items() if k != "__orig_class__"})
+
+
+def _runtime(config: RunnableConfig, context: Any) -> Runtime[Any]:
+    """Return what the nodes will see of the caller; LangGraph looks for a user in that place."""
+    user = config.get("configurable", {}).get("langgraph_auth_user")
+    known = user if hasattr(user, "identity") else None
+    return Runtime(
+        context=context, server_info=ServerInfo(assistant_id="", graph_id="", user=known)
+    )
+
+
+async def _owner_of(saver: Saver, thread_id: str) -> str:
+    """Return whose thread it is; our own saver tells without loading it."""
+    tell = getattr(saver, "owner_of", None)
+    if tell is not None:
+        return await tell(thread_id)
+    found = await saver.aget_tuple({"configurable": {"thread_id": thread_id}})
+    return str(found.checkpoint["channel_values"].get("owner", "")) if found else ""

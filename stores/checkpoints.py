@@ -1,0 +1,272 @@
+"""The checkpointer: LangGraph's on a pool, with each message stored once.
+
+LangGraph writes the whole list of messages at every step that changes it. Here the list is a list
+of keys, and the messages are rows of their own, so that a step costs its new messages.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from psycopg.rows import DictRow
+from psycopg_pool import AsyncConnectionPool
+
+from everlong.stores.text import clean, clean_text
+
+CHANNEL = "messages"
+KEYS_TYPE = "everlong.messages"
+KEY_BYTES = 12
+MOST_REMEMBERED_THREADS = 2_000
+SPECIAL = frozenset({*WRITES_IDX_MAP, "__return__", "__pregel_tasks"})
+"""Writes that resuming needs: results of tasks, interrupts, answers, errors."""
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS checkpoint_messages (
+    thread_id text NOT NULL,
+    checkpoint_ns text NOT NULL,
+    key bytea NOT NULL,
+    type text NOT NULL,
+    blob bytea NOT NULL,
+    PRIMARY KEY (thread_id, checkpoint_ns, key)
+)"""
+INSERT = (
+    "INSERT INTO checkpoint_messages (thread_id, checkpoint_ns, key, type, blob)"
+    " VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+)
+SELECT = (
+    "SELECT key, type, blob FROM checkpoint_messages"
+    " WHERE thread_id = %s AND checkpoint_ns = %s AND key = ANY(%s)"
+)
+DELETE_UNUSED = (
+    "DELETE FROM checkpoint_messages WHERE thread_id = %s AND checkpoint_ns = %s AND key <> ALL(%s)"
+)
+
+
+@dataclass(frozen=True)
+class MessageKeys:
+    """What a checkpoint holds in the place of its messages."""
+
+    keys: tuple[bytes, ...]
+
+
+class _Serializer(JsonPlusSerializer):
+    """LangGraph's serializer, which knows a list of keys, too."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        if isinstance(obj, MessageKeys):
+            return KEYS_TYPE, b"".join(obj.keys)
+        return super().dumps_typed(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        kind, blob = data
+        if kind == KEYS_TYPE:
+            return MessageKeys(_split(blob))
+        return super().loads_typed(data)
+
+
+def _split(blob: bytes) -> tuple[bytes, ...]:
+    return tuple(blob[at : at + KEY_BYTES] for at in range(0, len(blob), KEY_BYTES))
+
+
+class PooledSaver(AsyncPostgresSaver):
+    """A checkpointer for a pool: reads do not wait behind writes, and bad text is refused early.
+
+    The base class holds one lock over the whole pool (langgraph issue 7259); a pooled connection
+    is never shared, so the lock protects nothing. `lone_nodes` are nodes that never run beside
+    another one: their writes are in the next checkpoint anyway and are not stored twice.
+    """
+
+    def __init__(self, pool: AsyncConnectionPool[Any], *, lone_nodes: Collection[str] = ()) -> None:
+        super().__init__(pool, serde=_Serializer())
+        self.lock = contextlib.nullcontext()  # pyright: ignore[reportAttributeAccessIssue] - above
+        self._lone_paths = frozenset(f"~__pregel_pull, {name}" for name in lone_nodes)
+        self._stored: dict[tuple[str, str], set[bytes]] = {}
+
+    async def setup(self) -> None:
+        """Bring the tables up to date."""
+        await super().setup()
+        async with self._cursor() as cur:
+            await cur.execute(TABLE)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Read a checkpoint.
+
+        Raises:
+            ValueError: the thread id holds a character that Postgres cannot store.
+        """
+        thread_id = str(config.get("configurable", {}).get("thread_id", ""))
+        if thread_id != clean_text(thread_id):
+            msg = (
+                f"`thread_id`: expected text without NUL and lone surrogates; got {thread_id!r}. "
+                "Choose another id."
+            )
+            raise ValueError(msg)
+        return await super().aget_tuple(config)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON."""
+        kept = {name: clean(config.get(name)) for name in ("metadata", "configurable")}
+        cleaned: Any = {**config, **{name: value for name, value in kept.items() if value}}
+        messages: Any = checkpoint["channel_values"].get(CHANNEL)
+        if CHANNEL in new_versions and _are_messages(messages):
+            keys = await self._store_messages(cleaned, messages)
+            values = checkpoint["channel_values"] | {CHANNEL: keys}
+            checkpoint = cast("Checkpoint", checkpoint | {"channel_values": values})
+        return await super().aput(cleaned, checkpoint, clean(metadata), new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task wrote; nothing where the next checkpoint holds all of it."""
+        needed = any(channel in SPECIAL for channel, _ in writes)
+        if needed or task_path not in self._lone_paths:
+            await super().aput_writes(config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread."""
+        await super().adelete_thread(thread_id)
+        self._forget(str(thread_id))
+        async with self._cursor() as cur:
+            await cur.execute(
+                "DELETE FROM checkpoint_messages WHERE thread_id = %s", (str(thread_id),)
+            )
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Delete all checkpoints but the newest (or all), and the messages that none needs."""
+        await super().aprune(thread_ids, strategy=strategy)
+        for thread_id in map(str, thread_ids):
+            self._forget(thread_id)
+            await self._delete_unused(thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete what the runs wrote; a server's `rollback` needs it, the base class lacks it."""
+        async with self._cursor(pipeline=True) as cur:
+            await cur.execute(
+                "DELETE FROM checkpoint_writes w USING checkpoints c"
+                " WHERE c.thread_id = w.thread_id"
+                " AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id"
+                " AND c.metadata->>'run_id' = ANY(%s)",
+                (list(run_ids),),
+            )
+            await cur.execute(
+                "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%s)", (list(run_ids),)
+            )
+
+    async def owner_of(self, thread_id: str) -> str:
+        """Return whose thread it is, without loading it; empty where nobody has written to it."""
+        async with self._cursor() as cur:
+            await cur.execute(
+                "SELECT checkpoint->'channel_values'->>'owner' AS owner FROM checkpoints"
+                " WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1",
+                (thread_id,),
+            )
+            row = await cur.fetchone()
+        return str((row and row["owner"]) or "")
+
+    async def _store_messages(
+        self, config: RunnableConfig, messages: Sequence[BaseMessage]
+    ) -> MessageKeys:
+        """Write the messages that this thread's newest known checkpoint does not hold."""
+        place = _place(config)
+        packed = await asyncio.to_thread(self._packed, messages)
+        known = self._stored.get(place, set())
+        rows = [(*place, key, kind, blob) for key, kind, blob in packed if key not in known]
+        if rows:
+            async with self._cursor(pipeline=True) as cur:
+                await cur.executemany(INSERT, rows)
+        keys = tuple(key for key, _, _ in packed)
+        self._remember(place, keys)
+        return MessageKeys(keys)
+
+    def _remember(self, place: tuple[str, str], keys: Sequence[bytes]) -> None:
+        """Note what is stored of a thread, for the threads that were used last."""
+        self._stored.pop(place, None)
+        self._stored[place] = set(keys)
+        if len(self._stored) > MOST_REMEMBERED_THREADS:
+            self._stored.pop(next(iter(self._stored)))
+
+    def _forget(self, thread_id: str) -> None:
+        for place in [place for place in self._stored if place[0] == thread_id]:
+            del self._stored[place]
+
+    def _packed(self, messages: Sequence[BaseMessage]) -> list[tuple[bytes, str, bytes]]:
+        packed: list[tuple[bytes, str, bytes]] = []
+        for message in messages:
+            kind, blob = self.serde.dumps_typed(message)
+            packed.append((hashlib.blake2b(blob, digest_size=KEY_BYTES).digest(), kind, blob))
+        return packed
+
+    async def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
+        """Put the messages in the place of their keys; they are what is known to be stored."""
+        found = await super()._load_checkpoint_tuple(value)
+        keys: Any = found.checkpoint["channel_values"].get(CHANNEL)
+        if isinstance(keys, MessageKeys):
+            place = _place(found.config)
+            found.checkpoint["channel_values"][CHANNEL] = await self._load_messages(place, keys)
+            self._remember(place, keys.keys)
+        return found
+
+    async def _load_messages(
+        self, place: tuple[str, str], wanted: MessageKeys
+    ) -> list[BaseMessage]:
+        async with self._cursor() as cur:
+            await cur.execute(SELECT, (*place, list(set(wanted.keys))), binary=True)
+            rows = await cur.fetchall()
+        messages = {
+            bytes(row["key"]): self.serde.loads_typed((row["type"], bytes(row["blob"])))
+            for row in rows
+        }
+        if missing := set(wanted.keys) - messages.keys():
+            msg = f"thread {place[0]!r}: {len(missing)} messages of a checkpoint are gone"
+            raise LookupError(msg)
+        return [messages[key] for key in wanted.keys]
+
+    async def _delete_unused(self, thread_id: str) -> None:
+        """Delete the messages that no checkpoint of the thread refers to."""
+        async with self._cursor() as cur:
+            await cur.execute(
+                "SELECT m.checkpoint_ns AS ns, array_agg(b.blob) AS blobs"
+                " FROM (SELECT DISTINCT checkpoint_ns FROM checkpoint_messages"
+                " WHERE thread_id = %s) m LEFT JOIN checkpoint_blobs b"
+                " ON b.thread_id = %s AND b.checkpoint_ns = m.checkpoint_ns"
+                " AND b.channel = %s AND b.type = %s GROUP BY m.checkpoint_ns",
+                (thread_id, thread_id, CHANNEL, KEYS_TYPE),
+            )
+            for row in await cur.fetchall():
+                used = {key for blob in row["blobs"] if blob for key in _split(bytes(blob))}
+                await cur.execute(DELETE_UNUSED, (thread_id, row["ns"], list(used)))
+
+
+def _are_messages(value: Any) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(one, BaseMessage) for one in cast("list[Any]", value))
+
+
+def _place(config: RunnableConfig) -> tuple[str, str]:
+    configurable = config.get("configurable", {})
+    return str(configurable.get("thread_id")), str(configurable.get("checkpoint_ns", ""))

@@ -1,0 +1,85 @@
+"""What a person wants to know of a database that may be in trouble. Nothing here writes."""
+
+from dataclasses import dataclass
+
+import psycopg
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.store.postgres import AsyncPostgresStore
+from psycopg.conninfo import conninfo_to_dict
+
+from everlong.stores.postgres import DatabaseUnavailableError
+from everlong.stores.postgres_binaries import EmbeddedPostgresError
+
+DATABASE_ERRORS = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    DatabaseUnavailableError,
+    EmbeddedPostgresError,
+)
+"""What is raised where the database does not answer; the pool's time-out among them."""
+
+_TABLES = {
+    "checkpoint_migrations": len(AsyncPostgresSaver.MIGRATIONS),
+    "store_migrations": len(AsyncPostgresStore.MIGRATIONS),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """How a database that answers is."""
+
+    version: str
+    """The server's."""
+    read_only: bool
+    migrations: int
+    """How many it has."""
+    wanted: int
+    """How many this version of everlong has."""
+
+
+def place_of(dsn: str) -> str:
+    """Return where a DSN points, without its secrets.
+
+    Raises:
+        ValueError: it cannot be read; the text does not repeat it.
+    """
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        msg = (
+            "expected a DSN such as postgresql://kim@localhost:5432/everlong; got a text that is "
+            "none. Check `--dsn` or DATABASE_URL."
+        )
+        raise ValueError(msg) from None
+    who = f"{parts['user']}@" if "user" in parts else ""
+    host = parts.get("host", "localhost")
+    return f"postgresql://{who}{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
+
+
+async def diagnose(dsn: str) -> Diagnosis:
+    """Ask a database how it is.
+
+    Raises:
+        psycopg.OperationalError: it does not answer.
+    """
+    connecting = psycopg.AsyncConnection.connect(dsn, autocommit=True, connect_timeout=5)
+    async with await connecting as connection:
+        cursor = await connection.execute("SHOW transaction_read_only")
+        row = await cursor.fetchone()
+        return Diagnosis(
+            version=connection.info.parameter_status("server_version") or "",
+            read_only=row == ("on",),
+            migrations=sum([await _count(connection, table) for table in _TABLES]),
+            wanted=sum(_TABLES.values()),
+        )
+
+
+async def _count(connection: psycopg.AsyncConnection, table: str) -> int:
+    """Return how many migrations a table knows of; 0 where there is no table."""
+    cursor = await connection.execute("SELECT to_regclass(%s)", (table,))
+    if await cursor.fetchone() == (None,):
+        return 0
+    name = psycopg.sql.Identifier(table)
+    cursor = await connection.execute(psycopg.sql.SQL("SELECT count(*) FROM {}").format(name))
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
