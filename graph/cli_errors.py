@@ -20,10 +20,9 @@ def one_line(error: BaseException) -> str:
     return f"{name}: {said}" if said else name
 
 
-def report(error: BaseException) -> None:
-    """Print an error as one line, after its traceback where everything is shown."""
+def trace(error: BaseException) -> None:
+    """Print where an error comes from, where everything is shown."""
     log.debug("Where it comes from:", exc_info=error)
-    put_error(one_line(error))
 
 
 class _Lines(logging.Handler):

@@ -3,10 +3,10 @@
 from typing import Any
 
 from everlong.graph.agent import utc_now
-from everlong.graph.cli_errors import log
+from everlong.graph.cli_errors import trace
 from everlong.graph.cli_open import opened_store
 from everlong.graph.cli_settings import context_for
-from everlong.graph.terminal import err, out, put, put_error, waiting
+from everlong.graph.terminal import err, put, put_error, waiting
 from everlong.nodes.consolidation import consolidation
 from everlong.nodes.context import Context
 from everlong.nodes.models import explain, load
@@ -99,8 +99,8 @@ async def _consolidated(run: Run, told: list[dict[str, Any]]) -> int:
             requests = await consolidation(run)
     except DATABASE_ERRORS:
         raise
-    except Exception as error:
-        log.debug("Where it comes from:", exc_info=error)
+    except Exception as error:  # noqa: BLE001 - a model's errors are its provider's own
+        trace(error)
         put_error(f"{explain(error, _model(run.context))} MEMORY.md stays as it was.")
         return 1
     for event in told:

@@ -1,6 +1,6 @@
 """The settings in force, where each comes from, and what is wrong with those that are refused."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -30,11 +30,20 @@ class Setting:
     """`default`, the name of an environment variable, or an option."""
 
 
+class SettingsError(InvalidInputError):
+    """Settings that are refused."""
+
+    def __init__(self, troubles: Sequence[str]) -> None:
+        super().__init__("; ".join(troubles))
+        self.troubles = troubles
+        """What is wrong, one by one."""
+
+
 def context_for(user_id: str | None, model: str | None) -> Context:
     """Return the run's settings: options over the environment over defaults.
 
     Raises:
-        InvalidInputError: one of them is refused; the text names it and where it comes from.
+        SettingsError: some are refused; the text names each and where it comes from.
     """
     given = {"user_id": user_id, "model": model}
     chosen = {name: value for name, value in given.items() if value}
@@ -42,10 +51,10 @@ def context_for(user_id: str | None, model: str | None) -> Context:
         settings()
         return Context.model_validate(chosen)
     except ValidationError as error:
-        raise InvalidInputError("; ".join(troubles(error, chosen))) from error
+        raise SettingsError(_troubles(error, chosen)) from error
 
 
-def troubles(error: ValidationError, chosen: Mapping[str, Any]) -> list[str]:
+def _troubles(error: ValidationError, chosen: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with settings, one by one, each with its source."""
     found: list[str] = []
     for one in error.errors(include_url=False):

@@ -1,27 +1,33 @@
-"""What stands before each run: nobody writes to another user's thread."""
+"""What stands before each run: what may not be in a thread never gets there."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, cast
 
+from langchain_core.messages import convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, ServerInfo
+from langgraph.types import Command
 
 from everlong.nodes.context import Context, user_of
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.state import Input, Output, State
+from everlong.stores.text import clean_text
 
 Saver = BaseCheckpointSaver[Any]
+NO_MESSAGE = (AttributeError, KeyError, NotImplementedError, TypeError, ValueError)
+"""What LangChain raises where something cannot be read as a message."""
 
 
 class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
     """The compiled graph; a run that may not be is refused before its input is in the thread.
 
-    A node is too late for that: by then the input has changed messages and dropped an approval.
+    A node is too late: by then the input has changed messages and dropped a pending approval, and
+    what is no message has made the thread unreadable until the next run.
     """
 
     async def astream(
@@ -35,8 +41,9 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         """Check, then run and stream; `ainvoke` and `astream_events` come through here, too.
 
         Raises:
-            InvalidInputError: no user, or another user's thread.
+            InvalidInputError: no messages, no user, or another user's thread.
         """
+        _refuse_unreadable(input)
         await self._refuse_stranger(merge_configs(self.config, config), context)
         running = super().astream(input, config, context=context, **options)
         async with aclosing(cast("AsyncGenerator[Any]", running)) as parts:
@@ -49,6 +56,9 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         if thread_id is None or not isinstance(saver, BaseCheckpointSaver):
             return  # nothing is kept, or a parent graph keeps it: then `open_call` refuses
         user_id = user_of(_runtime(config, context))
+        if user_id != clean_text(user_id):
+            msg = f"`user_id`: expected text without NUL and lone surrogates; got {user_id!r}"
+            raise InvalidInputError(msg)
         if await _owner_of(saver, str(thread_id)) not in ("", user_id):
             msg = (
                 f"`thread_id`: {thread_id!r} is not a thread of {user_id!r}. "
@@ -64,6 +74,26 @@ class GuardedBuilder(StateGraph[State, Context, Input, Output]):
         """Compile, as the base class does."""
         compiled = super().compile(*args, **options)
         return GuardedGraph(**{k: v for k, v in vars(compiled).items() if k != "__orig_class__"})
+
+
+def _refuse_unreadable(given: Any) -> None:
+    """Refuse what LangGraph would store as input and then fail to add to the state."""
+    values: Any = given.update if isinstance(given, Command) else given
+    if not isinstance(values, Mapping):
+        return
+    fields = cast("Mapping[str, Any]", values)
+    wish = fields.get("request")
+    if wish is not None and not isinstance(wish, Mapping):
+        msg = f"`request`: expected an object such as `{{'compact': True}}`; got {wish!r}"
+        raise InvalidInputError(msg)
+    messages = fields.get("messages", [])
+    try:
+        convert_to_messages(
+            cast("list[Any]", messages if isinstance(messages, list) else [messages])
+        )
+    except NO_MESSAGE as error:
+        msg = f"`messages`: expected messages with `role` and `content`; got: {error}"
+        raise InvalidInputError(msg) from error
 
 
 def _runtime(config: RunnableConfig, context: Any) -> Runtime[Any]:

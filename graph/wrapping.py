@@ -89,6 +89,22 @@ class Flow:
         self._gap = ""
 
 
+class Plain:
+    """Writes text as it comes, where no terminal needs lines; else like a `Flow`."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        self.is_mid_line = False
+
+    def feed(self, text: str) -> None:
+        """Write the text."""
+        self._write(text)
+        self.is_mid_line = not text.endswith("\n")
+
+    def end(self) -> None:
+        """Do nothing: nothing is held back."""
+
+
 def printable(text: str) -> str:
     """Return the text without what steers a terminal."""
     return text.translate(_CONTROLS)

@@ -8,13 +8,14 @@ from pydantic import Field
 
 from everlong.nodes.context import Context, user_of
 from everlong.nodes.run import thread_of
-from everlong.stores import transcripts
+from everlong.stores import file_search, transcripts
 from everlong.stores.search import terms_of
 
 Tool = ToolRuntime[Context, dict[str, Any]]
 MOST_HITS = 20
 MOST_MESSAGES = 50
 AROUND_CHARS = 300
+LARGE_RESULTS = "large_tool_results/"
 MESSAGE_CHARS = 1_500
 NO_STORE = "There is no archive: this agent runs without a store."
 
@@ -28,7 +29,7 @@ async def session_search(
     ] = False,
     limit: Annotated[int, Field(ge=1, le=MOST_HITS, description="Most hits.")] = 5,
 ) -> str:
-    """Search the exact words of the conversation, those that a summary has replaced included."""
+    """Search the conversation's exact words, also of what was summarised or stored away."""
     store = runtime.store
     if store is None:
         return NO_STORE
@@ -36,9 +37,13 @@ async def session_search(
     hits = await transcripts.search(
         store, user_of(runtime), query, thread_id=thread_id, limit=limit
     )
-    if not hits:
-        return f"Nothing was said about {query!r}."
-    return "\n\n".join(_hit(hit.entry, query) for hit in hits)
+    found = [_hit(hit.entry, query) for hit in hits]
+    if len(hits) < limit:
+        stored = await file_search.search(
+            store, user_of(runtime), query, prefix=LARGE_RESULTS, limit=limit - len(hits)
+        )
+        found += [f"Source: {line.path}#{line.line}\n{line.text}" for line in stored]
+    return "\n\n".join(found) or f"Nothing was said about {query!r}."
 
 
 @tool

@@ -17,6 +17,7 @@ from everlong.nodes.summary import (
     SHORT_SUMMARY_TOKENS,
     carried_over,
     objection,
+    render_messages,
     summary_carried,
     summary_message,
     summary_request,
@@ -157,7 +158,7 @@ def _framed(
     short = SHORT_SUMMARY_TOKENS - size if _short_passes(plan) else 0
     most = min(run.context.compaction.identifier_tokens, max(freed // 2, short, 0))
     message = summary_message(text, carried_over(replaced, text), most_tokens=most)
-    stated = "\n".join(one.text for one in replaced)
+    stated = render_messages(replaced)
     return Summarised(
         message=message,
         by=by,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,9 @@ from everlong.nodes.identifiers import identifiers, missing
 from everlong.nodes.tokens import estimate_text
 from everlong.nodes.transcript import SUMMARY_NAME, is_summary
 
+_SPEAKER = re.compile(
+    r"^(\[(?:user|assistant|tool|earlier summary|assistant calls)\b)", re.MULTILINE | re.IGNORECASE
+)
 HEADER = "Here is a summary of the conversation to date:"
 CARRIED = "Also named in that part of the conversation, word for word:"
 ABOVE = "(The conversation is in the messages above; this message is no part of it.)"
@@ -75,8 +79,8 @@ def _shortened(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Keep material from closing the frame that it stands in."""
-    return text.replace("</conversation>", "<\\/conversation>")
+    """Keep material from closing its frame, and from speaking as somebody else."""
+    return _SPEAKER.sub(r"\\\1", text.replace("</conversation>", "<\\/conversation>"))
 
 
 def summary_request(

@@ -1,6 +1,8 @@
 """The questions about size that forks and nodes ask: what is over which limit."""
 
-from langchain_core.messages import ToolMessage
+from typing import Any
+
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from everlong.nodes.budget import (
     Limits,
@@ -14,9 +16,12 @@ from everlong.nodes.budget import (
 from everlong.nodes.context import Context
 from everlong.nodes.meter import counted, request_tokens, uncounted, visible
 from everlong.nodes.models import window
+from everlong.nodes.pruning import EVICTED
 from everlong.nodes.state import State
 from everlong.nodes.windows import name_of
 
+WAITING = "waits_for_preview"
+"""Key in the record of an evicted result that is stored and has no preview yet."""
 OVERFLOW_SHARE = 0.8
 CHARS_PER_TOKEN = 3
 
@@ -81,14 +86,22 @@ def eviction_limits(context: Context) -> tuple[int, int]:
     return over, min(eviction.preview_chars, max(over // 4, 1))
 
 
+def is_oversized(context: Context, message: BaseMessage) -> bool:
+    """Tell a tool result whose text is longer than the limit."""
+    eviction = context.eviction
+    if not isinstance(message, ToolMessage) or not eviction.enabled:
+        return False
+    over, _ = eviction_limits(context)
+    return message.name not in eviction.exempt_tools and len(message.text) > over
+
+
 def evictable(context: Context, state: State) -> list[ToolMessage]:
-    """Return the new tool results whose text is longer than the limit."""
-    if not context.eviction.enabled:
-        return []
+    """Return the new tool results that are over the limit, or stored without a preview yet."""
     new = uncounted(state.messages, state.meter)
     results = [message for message in new if isinstance(message, ToolMessage)]
-    if not results:
-        return []
-    over, _ = eviction_limits(context)
-    exempt = context.eviction.exempt_tools
-    return [one for one in results if one.name not in exempt and len(one.text) > over]
+    return [one for one in results if _waits(one) or is_oversized(context, one)]
+
+
+def _waits(result: ToolMessage) -> bool:
+    record: Any = result.additional_kwargs.get(EVICTED)
+    return isinstance(record, dict) and WAITING in record

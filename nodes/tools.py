@@ -19,6 +19,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, Interrupt
 
 from everlong.nodes.context import Context
+from everlong.nodes.eviction import spilled
 from everlong.nodes.repair import error_result
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
@@ -67,7 +68,7 @@ async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox)
     """Run every call to its end; keep the finished results before waiting for a person."""
     snapshot = {field.name: getattr(state, field.name) for field in fields(state)}
     noted: list[list[Outcome]] = []
-    running = [_run_call(toolbox, call, snapshot, noted) for call in asking.tool_calls]
+    running = [_run_call(run, toolbox, call, snapshot, noted) for call in asking.tool_calls]
     try:
         ended = await asyncio.gather(*running, return_exceptions=True)
     except asyncio.CancelledError:
@@ -83,7 +84,7 @@ async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox)
 
 @task
 async def _run_call(
-    toolbox: Toolbox, call: ToolCall, state: dict[str, Any], noted: list[list[Outcome]]
+    run: Run, toolbox: Toolbox, call: ToolCall, state: dict[str, Any], noted: list[list[Outcome]]
 ) -> list[Outcome]:
     """Run one call; its result is in the checkpoint before the next step begins.
 
@@ -92,9 +93,14 @@ async def _run_call(
     given = {"__type": "tool_call_with_context", "tool_call": call, "state": state}
     answered: Any = await toolbox.node.ainvoke(given)
     parts = cast("list[Any]", answered if isinstance(answered, list) else [answered])
-    outcomes = [outcome for part in parts for outcome in _unpacked(part)]
+    found = [outcome for part in parts for outcome in _unpacked(part)]
+    outcomes = [await _slim(run, outcome) for outcome in found]
     noted.append(outcomes)
     return outcomes
+
+
+async def _slim(run: Run, outcome: Outcome) -> Outcome:
+    return outcome if isinstance(outcome, Command) else await spilled(run, outcome)
 
 
 def _unpacked(part: dict[str, Any] | Command[Any]) -> list[Outcome]:

@@ -56,14 +56,27 @@ def place_of(dsn: str) -> str:
     return f"postgresql://{who}{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
 
 
+def reason_of(error: BaseException) -> str:
+    """Return what a database error says, without the advice that follows in further lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
 async def diagnose(dsn: str) -> Diagnosis:
     """Ask a database how it is.
 
     Raises:
-        psycopg.OperationalError: it does not answer.
+        DatabaseUnavailableError: it does not answer.
     """
-    connecting = psycopg.AsyncConnection.connect(dsn, autocommit=True, connect_timeout=5)
-    async with await connecting as connection:
+    try:
+        connection = await psycopg.AsyncConnection.connect(dsn, autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        msg = (
+            f"expected a Postgres at {place_of(dsn)}; got: {reason_of(error)}. Check that it runs "
+            "and that the DSN is right, or name none for the embedded one."
+        )
+        raise DatabaseUnavailableError(msg) from error
+    async with connection:
         cursor = await connection.execute("SHOW transaction_read_only")
         row = await cursor.fetchone()
         return Diagnosis(

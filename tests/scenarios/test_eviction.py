@@ -109,6 +109,29 @@ async def test_reading_past_the_end_says_how_long_the_text_is(converse):
     assert "5 characters" in (await result_of(talk)).text
 
 
+async def test_no_checkpoint_ever_holds_the_whole_result(converse):
+    talk = converse(model=once(calling(("export", {"size": 0}))), tools=[export])
+    await talk.say("export")
+    async for snapshot in talk.graph.aget_state_history(talk.config):
+        assert all(len(m.text) < 6_000 for m in snapshot.values.get("messages", []))
+        assert len(str(snapshot.tasks)) < 20_000
+
+
+async def test_session_search_finds_words_inside_a_result_that_was_moved(converse):
+    def script(messages):
+        last = messages[-1]
+        if last.type == "human":
+            call = ("export", {"size": 0}) if "export" in last.text else None
+            return calling(call or ("session_search", {"query": "value 20993"}), prefix=last.text)
+        return last.text
+
+    memory = {"enabled": True, "flush": "never", "consolidate": "on_request"}
+    talk = converse(model=ScriptedModel(script=script), tools=[export], memory=memory)
+    answer = await talk.say("export", "find")
+    assert "line 2999: value 20993" in answer
+    assert re.search(r"Source: large_tool_results/\w+\.txt#3000", answer)
+
+
 async def test_list_files_shows_only_the_users_own(converse):
     talk = converse(model=once(calling(("list_files", {}))))
     await files.write(talk.store, "kim", "mine.txt", "mine")

@@ -1,0 +1,106 @@
+"""What `everlong chat` does: read lines, run each in the thread, go on whatever fails."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+from everlong.graph.cli_loop import LoopThread, Stopped
+from everlong.graph.cli_open import is_embedded, opened_database, tools_of, where
+from everlong.graph.cli_session import Session
+from everlong.graph.cli_settings import context_for
+from everlong.graph.runtime import open_agent
+from everlong.graph.terminal import out, put
+from everlong.nodes.models import load
+
+try:
+    import readline
+except ImportError:  # a Python without it reads lines all the same
+    readline = None
+
+HINT = "/help lists the commands. Ctrl-C stops an answer, Ctrl-D leaves."
+STOPPED = "(stopped; the question stays in the conversation, an empty line asks it again)"
+
+
+def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: str | None) -> int:
+    """Talk until the input ends; 1 where a message of a script was not answered."""
+    interactive = sys.stdin.isatty()
+    with LoopThread() as loop:
+        try:
+            stack = AsyncExitStack()
+            session = loop.run(_open(stack, user, thread, tools=tools, dsn=dsn, model=model))
+            if interactive:
+                put(HINT, style="dim", lead="  ", indent="  ")
+            loop.run(session.greet())
+            _talk(loop, session, interactive=interactive)
+            loop.run(stack.aclose())
+        except Stopped:
+            raise KeyboardInterrupt from None
+    return 1 if session.has_failed and not interactive else 0
+
+
+async def _open(
+    stack: AsyncExitStack,
+    user: str,
+    thread: str,
+    *,
+    tools: str | None,
+    dsn: str | None,
+    model: str | None,
+) -> Session:
+    context = context_for(user, model)
+    await load(context.model)
+    own = tools_of(tools)
+    found = await stack.enter_async_context(opened_database(dsn))
+    agent = await stack.enter_async_context(open_agent(tools=own, dsn=found))
+
+    async def revive() -> None:
+        """Start the embedded server again, where that is what has gone away."""
+        if is_embedded(dsn):
+            await stack.enter_async_context(opened_database(dsn))
+
+    about = f"  thread {thread}, user {user}, model {context.model}, {where(dsn)}"
+    put(about, lead="everlong", lead_style="bold cyan", indent="  ")
+    return Session(agent=agent, context=context, thread_id=thread, revive=revive)
+
+
+def _talk(loop: LoopThread, session: Session, *, interactive: bool) -> None:
+    """Hand on line by line; Ctrl-C stops the answer, and in a script everything."""
+    for line in _typed(session) if interactive else _piped():
+        if line.strip() == "/exit":
+            break
+        try:
+            loop.run(session.hear(line))
+        except Stopped:
+            if not interactive:
+                raise
+            session.view.note(STOPPED)
+    session.leave()
+
+
+def _typed(session: Session) -> Iterator[str]:
+    """Yield what a person types, until Ctrl-D, or Ctrl-C where nothing is typed yet."""
+    while True:
+        put()
+        try:
+            line = input(_prompt("answer › " if session.is_asked else "› "))
+        except EOFError:
+            put()
+            return
+        except KeyboardInterrupt:
+            put()
+            if readline is None or not readline.get_line_buffer():
+                return
+        else:
+            yield line
+
+
+def _prompt(text: str) -> str:
+    """Return the prompt in colour; readline has to be told what takes no room."""
+    if readline is None or out.color_system is None:
+        return text
+    return f"\001\033[1;36m\002{text}\001\033[0m\002"
+
+
+def _piped() -> Iterator[str]:
+    for line in sys.stdin:
+        yield line.rstrip("\n")

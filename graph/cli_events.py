@@ -1,0 +1,57 @@
+"""What a run tells while it works, each event in one line. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def line_of(event: Mapping[str, Any]) -> str:
+    """Return the line that tells an event."""
+    kind = str(event.get("type", "event"))
+    tell = _LINES.get(kind)
+    return tell(event) if tell else kind
+
+
+def _started(event: Mapping[str, Any]) -> str:
+    because = {"messages": "their number", "tokens": "the tokens"}.get(event["trigger"], "")
+    reason = because or {"overflow": "too long for the model"}.get(event["trigger"], "as asked")
+    return f"compacting {event['messages']:,} messages, {event['tokens']:,} tokens ({reason}) ..."
+
+
+def _finished(event: Mapping[str, Any]) -> str:
+    if event["outcome"] != "done":
+        return f"not compacted ({event['outcome']}): {event['reason']}"
+    summary = int(event["by"] != "window")
+    kept = event["messages_after"] - summary
+    made = "1 summary + " if summary else ""
+    by_code = " (an extract made by code: no summary could be had)"
+    return (
+        f"compacted: {event['messages_before']:,} messages → {made}{kept:,}; "
+        f"{event['tokens_before']:,} → {event['tokens_after']:,} tokens"
+        f"{by_code if event['by'] == 'digest' else ''}"
+    )
+
+
+def _evicted(event: Mapping[str, Any]) -> str:
+    return f"evicted: a tool result of {event['chars']:,} characters → {event['path']}"
+
+
+def _flushed(event: Mapping[str, Any]) -> str:
+    facts = event["facts"]
+    if not facts:
+        return "memory: nothing new to keep"
+    return f"memory: {facts} fact{'' if facts == 1 else 's'} written to the ledger"
+
+
+def _consolidated(event: Mapping[str, Any]) -> str:
+    entries = event["entries"]
+    noun = "entry" if entries == 1 else "entries"
+    return f"memory: MEMORY.md rewritten from {entries} ledger {noun}"
+
+
+_LINES = {
+    "compaction.started": _started,
+    "compaction.finished": _finished,
+    "eviction": _evicted,
+    "memory.flushed": _flushed,
+    "memory.consolidated": _consolidated,
+}
