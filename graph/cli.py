@@ -78,7 +78,8 @@ def demo(
 ) -> None:
     """Run the worked examples and check them.
 
-    They run on a real Postgres, with the offline model: no key is needed. Ends with 1 when an expected number does not come out.
+    They run on a real Postgres with the offline model, so no key is needed. Ends with 1 when an
+    expected number does not come out.
     """
     with waiting(STARTING):
         from everlong.graph.demo_view import demo as run  # noqa: PLC0415 - of this command only
@@ -98,8 +99,10 @@ def doctor(
 ) -> None:
     """Check what everlong needs.
 
-    That is Python and packages, the database and its migrations, the model and the settings. Lists each setting in force with where it comes from: the default, an environment variable or
-    an option. Secrets are never shown. Ends with 1 when something is broken, and says what to do.
+    That is Python and packages, the database and its migrations, the model, and the settings: each
+    one in force is listed with where it comes from, which is the default, an environment variable
+    or an option. Secrets are never shown. Ends with 1 when something is broken, and says what to
+    do.
     """
     with waiting(STARTING):
         from everlong.graph.cli_doctor import doctor as run  # noqa: PLC0415 - of this command only
@@ -157,7 +160,8 @@ def search(
 ) -> None:
     """Search what is remembered.
 
-    Prints the lines that say what is asked, best first, each with its source."""
+    Prints the lines that say what is asked, best first, each with its source.
+    """
     with waiting(STARTING):
         from everlong.graph import cli_memory as run  # noqa: PLC0415 - of these commands only
     raise typer.Exit(asyncio.run(run.search(user, " ".join(words), limit=limit, dsn=dsn)))
@@ -178,8 +182,9 @@ def clear_document(user: User, dsn: Dsn = None, _debug: Debug = False) -> None:
 def consolidate(user: User, dsn: Dsn = None, model: Model = None, _debug: Debug = False) -> None:
     """Rewrite MEMORY.md from the ledger.
 
-    It is made of the old text and the ledger's entries that came since. Where nothing came, nothing is asked and nothing changes. The model is the one named for
-    memory (EVERLONG_MEMORY_MODEL), else --model.
+    It is made of the old text and the entries that came since. Where none came, no model is asked
+    and nothing changes. The model is the one named for memory (EVERLONG_MEMORY_MODEL), else
+    --model.
     """
     with waiting(STARTING):
         from everlong.graph import cli_memory as run  # noqa: PLC0415 - of these commands only
@@ -202,7 +207,8 @@ def transcript(
 ) -> None:
     """Print every message of a thread.
 
-    The transcript is complete: what a summary has replaced is in it, too."""
+    The transcript is complete: what a summary has replaced is in it, too.
+    """
     with waiting(STARTING):
         from everlong.graph.cli_transcript import transcript as run  # noqa: PLC0415 - of this one
     raise typer.Exit(asyncio.run(run(user, thread, jsonl=jsonl, dsn=dsn)))

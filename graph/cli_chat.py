@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 
+from everlong.graph.cli_chat_commands import is_command, obey
 from everlong.graph.cli_loop import LoopThread, Stopped
 from everlong.graph.cli_open import is_embedded, opened_database, tools_of, where
 from everlong.graph.cli_session import Session
@@ -18,7 +20,6 @@ except ImportError:  # a Python without it reads lines all the same
     readline = None
 
 HINT = "/help lists the commands. Ctrl-C stops an answer, Ctrl-D leaves."
-STOPPED = "(stopped; the question stays in the conversation, an empty line asks it again)"
 
 
 def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: str | None) -> int:
@@ -29,7 +30,7 @@ def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: s
             stack = AsyncExitStack()
             session = loop.run(_open(stack, user, thread, tools=tools, dsn=dsn, model=model))
             if interactive:
-                put(HINT, style="dim", lead="  ", indent="  ")
+                put(f"  {HINT}", style="dim")
             loop.run(session.greet())
             _talk(loop, session, interactive=interactive)
             loop.run(stack.aclose())
@@ -69,11 +70,13 @@ def _talk(loop: LoopThread, session: Session, *, interactive: bool) -> None:
         if line.strip() == "/exit":
             break
         try:
-            loop.run(session.hear(line))
+            work = partial(obey if is_command(line) else Session.hear, session, line)
+            loop.run(session.survive(work))
         except Stopped:
             if not interactive:
                 raise
-            session.view.note(STOPPED)
+            session.view.note("stopped")
+            loop.run(session.settle())
     session.leave()
 
 

@@ -52,7 +52,7 @@ class View:
     def note(self, text: str) -> None:
         """Print a dim line."""
         self.end()
-        put(text, lead="  ", style="dim", indent="    ")
+        put(f"  {text}", style="dim")
 
     def resumed(self, messages: Sequence[BaseMessage], archived: int) -> None:
         """Say what a thread holds that is there already, and how it ended."""
@@ -65,6 +65,12 @@ class View:
         put(f"Resumed: the thread holds {held}. The last exchange:", style="dim", indent="  ")
         for who, text in _last_exchange(spoken):
             put(shortened(text, ECHO_CHARS), lead=f"  {who}: ", style="dim", indent="    ")
+
+    def repeat(self, message: BaseMessage) -> None:
+        """Show an answer that was stored and perhaps not seen."""
+        if message.type == "ai" and str(message.id) not in self._shown:
+            self._words(str(message.id), message.text)
+        self.end()
 
     def asked(self, interrupt: Interrupt, left: int) -> None:
         """Show what waits for a person."""

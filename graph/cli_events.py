@@ -12,8 +12,7 @@ def line_of(event: Mapping[str, Any]) -> str:
 
 
 def _started(event: Mapping[str, Any]) -> str:
-    because = {"messages": "their number", "tokens": "the tokens"}.get(event["trigger"], "")
-    reason = because or {"overflow": "too long for the model"}.get(event["trigger"], "as asked")
+    reason = _TRIGGERS.get(event["trigger"], event["trigger"])
     return f"compacting {event['messages']:,} messages, {event['tokens']:,} tokens ({reason}) ..."
 
 
@@ -48,6 +47,12 @@ def _consolidated(event: Mapping[str, Any]) -> str:
     return f"memory: MEMORY.md rewritten from {entries} ledger {noun}"
 
 
+_TRIGGERS = {
+    "messages": "at the limit of messages",
+    "tokens": "at the limit of tokens",
+    "overflow": "too long for the model",
+    "manual": "as asked",
+}
 _LINES = {
     "compaction.started": _started,
     "compaction.finished": _finished,

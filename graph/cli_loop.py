@@ -45,11 +45,14 @@ class LoopThread:
             begun.append(self._loop.create_task(work))
             begun[0].add_done_callback(partial(_pass_on, ended))
 
+        def cancel() -> None:
+            begun[0].cancel()
+
         self._loop.call_soon_threadsafe(begin)
         try:
             return ended.result()
         except KeyboardInterrupt:
-            self._loop.call_soon_threadsafe(lambda: begun[0].cancel())
+            self._loop.call_soon_threadsafe(cancel)
             return ended.result()
 
 

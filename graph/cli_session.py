@@ -2,17 +2,16 @@
 
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StateSnapshot
 
-from everlong.graph.cli_chat_commands import is_command, obey
 from everlong.graph.cli_chat_view import View
 from everlong.graph.cli_errors import trace
 from everlong.graph.runtime import Agent
@@ -24,6 +23,7 @@ from everlong.nodes.models import explain
 from everlong.stores.diagnosis import DATABASE_ERRORS, reason_of
 
 MODES = ["messages", "custom", "updates"]
+STAYS = "(the question stays in the conversation; an empty line asks it again)"
 UNFINISHED = "The last call did not come to its end; an empty line goes on with it."
 
 
@@ -89,35 +89,78 @@ class Session:
             self.view.note(UNFINISHED)
         self._wait_for(found.interrupts)
 
-    async def hear(self, line: str) -> None:
+    async def survive(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do what a line says; a failure is told in one line, and the next line works again."""
         try:
-            await self._hear(line)
+            if self._lost:
+                await self.revive()
+            await work()
+            self._lost = False
         except DATABASE_ERRORS as error:
             self._tell_lost(error)
         except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on
-            self._tell_failed(error)
-        finally:
-            self.view.end()
+            await self._tell_failed(error)
 
-    def leave(self) -> None:
-        """Say what is left unanswered."""
-        for turn in self._turns:
-            put_error(f"not answered, and perhaps not saved: {shortened(turn.text, 60)!r}")
-
-    async def _hear(self, line: str) -> None:
-        if self._lost:
-            await self.revive()
-        if is_command(line):
-            await obey(line, self)
-            return
-        again = not line.strip() or (bool(self._turns) and line == self._turns[-1].text)
-        if not again:
+    async def hear(self, line: str) -> None:
+        """Answer what was left unanswered, then the line; an empty or the same one tries again."""
+        if line.strip() and [turn.text for turn in self._turns] != [line]:
             self._turns.append(self._turn(line))
         elif not self._turns and self._unfinished:
             await self.run(None)
         while self._turns:
-            await self._answer(self._turns[0])
+            turn = self._turns[0]
+            try:
+                await self._answer(turn)
+            except DATABASE_ERRORS:
+                turn.tried = True
+                raise
+            except BaseException:
+                self._turns.popleft()
+                raise
+            self._turns.popleft()
+
+    async def settle(self) -> None:
+        """See where the thread stands after a run that did not come to its end."""
+        try:
+            found = await self.snapshot()
+        except DATABASE_ERRORS as error:
+            self._tell_lost(error)
+            return
+        self._unfinished = bool(found.next) and not found.interrupts
+        if self._unfinished:
+            self.view.note(STAYS)
+        self._wait_for(found.interrupts)
+
+    def leave(self) -> None:
+        """Say what is left unanswered."""
+        for turn in self._turns:
+            self.has_failed = True
+            put_error(f"not answered, and perhaps not saved: {shortened(turn.text, 60)!r}")
+
+    async def run(self, given: Any) -> None:
+        """Run the graph on the thread, and show it."""
+        self.view.begin()
+        try:
+            streaming = self.agent.astream(
+                given, self.config, context=self.context, stream_mode=MODES
+            )
+            async with aclosing(cast("AsyncGenerator[Any]", streaming)) as parts:
+                async for mode, part in parts:
+                    self.view.show(mode, part)
+        finally:
+            self.view.end()
+        self._unfinished = False
+        self._wait_for(self.view.interrupts)
+
+    async def _answer(self, turn: Turn) -> None:
+        """Run a turn; after a loss of the database, from where the thread stands."""
+        found = await self.snapshot() if turn.tried else None
+        if found is None or not turn.arrived(found):
+            await self.run(turn.given)
+        elif found.next:
+            await self.run(None)
+        else:
+            self.view.repeat(found.values["messages"][-1])
 
     def _turn(self, line: str) -> Turn:
         """Take a line for the answer to an approval that waits, else for a message."""
@@ -135,20 +178,29 @@ class Session:
             arrived=lambda found: asked.id not in [one.id for one in found.interrupts],
         )
 
-    async def _answer(self, turn: Turn) -> None:
-        """Run a turn; after a loss of the database, from where the thread stands."""
-        given = turn.given
-        try:
-            if turn.tried:
-                found = await self.snapshot()
-                given = None if turn.arrived(found) else given
-                if given is None and not found.next:
-                    self.view.repeat(found.values["messages"][-1])
-                    return
-            await self.run(given)
-        except DATABASE_ERRORS:
-            turn.tried = True
-            raise
-        finally:
-            if not turn.tried
-        self._turns.popleft()
+    def _wait_for(self, interrupts: Sequence[Interrupt]) -> None:
+        self._interrupts = list(interrupts)
+        if self._interrupts:
+            self.view.asked(self._interrupts[0], len(self._interrupts))
+
+    def _tell_lost(self, error: BaseException) -> None:
+        trace(error)
+        self._lost = True
+        kept = "your message is kept here and goes first with the next line, or an empty one"
+        what = kept if self._turns else "try again"
+        put_error(f"the database does not answer ({shortened(reason_of(error), 200)}); {what}.")
+
+    async def _tell_failed(self, error: Exception) -> None:
+        trace(error)
+        self.has_failed = True
+        put_error(explain(error, self.context.model))
+        await self.settle()
+
+
+def _resume_value(line: str) -> Any:
+    """Return an object or a list where the line is one in JSON; else its text."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return line
+    return value if isinstance(value, dict | list) else line

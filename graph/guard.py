@@ -1,17 +1,18 @@
 """What stands before each run: what may not be in a thread never gets there."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
 from langchain_core.messages import convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, ServerInfo
-from langgraph.types import Command
+from langgraph.types import Command, StateUpdate
 
 from everlong.nodes.context import Context, user_of
 from everlong.nodes.errors import InvalidInputError
@@ -49,6 +50,20 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         async with aclosing(cast("AsyncGenerator[Any]", running)) as parts:
             async for part in parts:
                 yield part
+
+    async def abulk_update_state(
+        self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
+    ) -> RunnableConfig:
+        """Edit the state; `aupdate_state` comes through here, too.
+
+        What is next is decided by the settings of the call that is edited: LangGraph runs the
+        forks, but gives them no runtime to ask.
+        """
+        snapshot = await self.aget_state(config)
+        settings = snapshot.values.get("call", {}).get("settings", {})
+        runtime = Runtime(context=Context(**settings), store=self.store)
+        told: RunnableConfig = {"configurable": {CONFIG_KEY_RUNTIME: runtime}}
+        return await super().abulk_update_state(merge_configs(config, told), supersteps)
 
     async def _refuse_stranger(self, config: RunnableConfig, context: Any) -> None:
         thread_id = config.get("configurable", {}).get("thread_id")

@@ -16,7 +16,7 @@ _CLOSING = "，。、；：？！）》」』】〕”’…％"
 _PIECE = re.compile(
     rf"\n|[^\S\n]+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}{_OPENING}][^\s{_WIDE}]*)?[{_CLOSING}]*"
 )
-_BULLET = re.compile(r"[-*•·✓✗]|\d{1,3}[.)]")
+_BULLET = re.compile(r"[-*•·→←✓✗]|\d{1,3}[.)]")
 _CONTROLS: dict[int, Any] = {
     code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t\r"
 } | {ord("\t"): "    ", ord("\r"): ""}
@@ -27,7 +27,7 @@ class Flow:
     """Writes text that comes in parts, in lines of at most `width` cells.
 
     A word is held back until it is whole; one that is wider than a line is left to the terminal.
-    What goes on after a break is indented as the item of a list that it belongs to.
+    What goes on after a break is indented by `indent`, else as the item that it belongs to.
     """
 
     def __init__(self, write: Callable[[str], object], *, width: int, indent: str = "") -> None:
@@ -85,7 +85,7 @@ class Flow:
         self._at += cells
         if begins:
             bullet = _BULLET.fullmatch(word)
-            self._hang = self._indent + self._gap + (" " * (cells + 1) if bullet else "")
+            self._hang = self._indent or self._gap + (" " * (cells + 1) if bullet else "")
         self._gap = ""
 
 

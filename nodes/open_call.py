@@ -18,6 +18,7 @@ from everlong.nodes.repair import repair
 from everlong.nodes.rewriting import whole_history
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import Call, State, Update
+from everlong.nodes.thresholds import window_for
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.transcript import call_ids
 from everlong.stores import finished_calls
@@ -56,6 +57,7 @@ async def open_call(
         fixed_tokens=toolbox.fixed_tokens(run.context, recalled),
         tool_rounds=0,
         memory_version=str(recalled.get("version", "")),
+        settings=_settings(run.context),
         requests=[],
     )
     if wish.get("instructions"):
@@ -66,6 +68,15 @@ async def open_call(
     if mended is not None:
         update["messages"] = whole_history(mended)
     return update
+
+
+def _settings(context: Context) -> dict[str, Any]:
+    """Return what a fork may ask for, as far as it is not the default."""
+    sections = {"compaction", "eviction", "memory", "transcript"}
+    found = context.model_dump(mode="json", include=sections, exclude_defaults=True)
+    compaction = found.get("compaction", {}) | {"window_tokens": window_for(context) or 0}
+    compaction.pop("summary_prompt", None)
+    return found | {"compaction": compaction}
 
 
 def _first_new(state: State) -> str:

@@ -18,8 +18,7 @@ async def recall(run: Run) -> dict[str, Any]:
     if store is None:
         return {}
     try:
-        document = await memory.read(store, run.user_id)
-        saved = await memory.fresh_entries(store, run.user_id, saved_only=True)
+        document, saved = await memory.recollect(store, run.user_id)
     except Exception:
         log.exception("MEMORY.md cannot be read; this call goes on without it")
         return {}

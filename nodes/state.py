@@ -38,6 +38,8 @@ class Call(TypedDict, total=False):
     """`flush_memory` found fresh ledger entries and the gap has passed."""
     memory_version: str
     """Version of MEMORY.md that the call's requests carry; empty where there is none."""
+    settings: dict[str, Any]
+    """What forks ask of the run's settings, for when no run is there: a person edits the state."""
     requests: list[dict[str, Any]]
     """Each request of the call: `kind`; `input`, `cached`, `output` tokens; `milliseconds`."""
 

@@ -108,7 +108,7 @@ async def fresh(
     `consumed_in` holds keys that count as taken up though unmarked, `line` the versions whose
     marks count (None: all). `memory.fresh_entries` knows both.
     """
-    return _fresh(await _read(store, user_id, None), consumed_in, line)
+    return not_consumed(await _read(store, user_id, None), consumed_in, line)
 
 
 async def saved_and_fresh(
@@ -119,7 +119,12 @@ async def saved_and_fresh(
     line: Collection[str] | None = None,
 ) -> list[Entry]:
     """Return those of `fresh` that a save added, without reading the others."""
-    return _fresh(await _read(store, user_id, {"promoted": True}), consumed_in, line)
+    return not_consumed(await saved(store, user_id), consumed_in, line)
+
+
+async def saved(store: BaseStore, user_id: str) -> list[Entry]:
+    """Return the entries that saves added, oldest first."""
+    return await _read(store, user_id, {"promoted": True})
 
 
 async def last_flush(store: BaseStore, user_id: str) -> str:
@@ -184,9 +189,11 @@ async def _read(store: BaseStore, user_id: str, matching: dict[str, Any] | None)
     return sorted(marked, key=lambda entry: entry.key)
 
 
-def _fresh(
+def not_consumed(
     read: Iterable[Entry], consumed_in: Collection[str], line: Collection[str] | None
 ) -> list[Entry]:
+    """Return those of `read` that no MEMORY.md has taken up; see `fresh`."""
+
     def is_consumed(entry: Entry) -> bool:
         counts = entry.consumed_by in line if line is not None else bool(entry.consumed_by)
         return counts or entry.key in consumed_in

@@ -6,6 +6,7 @@ consolidations at once the later stands, and what only the other one took up is 
 same holds, after a version was restored, for what newer ones had taken up.
 """
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -123,6 +124,15 @@ async def versions(store: BaseStore, user_id: str) -> list[Document]:
 async def clear(store: BaseStore, user_id: str) -> None:
     """Delete the document; versions and ledger stay, and the whole ledger is fresh again."""
     await store.adelete(space(user_id, "memory"), KEY)
+
+
+async def recollect(store: BaseStore, user_id: str) -> tuple[Document | None, list[Entry]]:
+    """Return the document and the saved entries that are not in it, in one round trip."""
+    document, saved = await asyncio.gather(read(store, user_id), ledger.saved(store, user_id))
+    if document is None:
+        return None, saved
+    line = (*document.line, document.version)
+    return document, ledger.not_consumed(saved, document.consumed, line)
 
 
 async def fresh_entries(store: BaseStore, user_id: str, *, saved_only: bool = False) -> list[Entry]:

@@ -29,8 +29,7 @@ class Found:
 
 async def document_text(store: BaseStore, user_id: str) -> str:
     """Return MEMORY.md as anyone reads it: the document, then what was saved since."""
-    document = await memory.read(store, user_id)
-    saved = await memory.fresh_entries(store, user_id, saved_only=True)
+    document, saved = await memory.recollect(store, user_id)
     return memory.visible_text(document, saved)
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import select
+import time
 from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ log = logging.getLogger("everlong.postgres")
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
 MIGRATION_LOCK = 0x6576_6C67  # "evlg"
 MIGRATION_WAIT_SECONDS = 120
+IDLE_SECONDS = 5.0
+LAST_CHECK = "everlong_last_check"
 
 
 class DatabaseUnavailableError(ConnectionError):
@@ -102,6 +106,19 @@ async def migrate(dsn: str) -> None:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
 
 
+async def _check(connection: psycopg.AsyncConnection[DictRow]) -> None:
+    """Refuse a connection that the server has closed.
+
+    A server that goes away closes or speaks; a silent connection that was just in use is alive,
+    and is spared the round trip. One that was idle may be cut off without a sign.
+    """
+    now = time.monotonic()
+    idle = now - getattr(connection, LAST_CHECK, 0.0)
+    if idle > IDLE_SECONDS or select.select([connection.fileno()], [], [], 0)[0]:
+        await AsyncConnectionPool.check_connection(cast("Any", connection))
+    setattr(connection, LAST_CHECK, now)
+
+
 @asynccontextmanager
 async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
     """Open a pool whose connections survive a restart of the server and pgbouncer.
@@ -118,7 +135,7 @@ async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
         timeout=10,
         max_idle=300,
         max_lifetime=1_800,
-        check=cast("Any", AsyncConnectionPool.check_connection),
+        check=_check,
         kwargs={
             "autocommit": True,
             "prepare_threshold": None,
