@@ -115,7 +115,10 @@ class PooledSaver(AsyncPostgresSaver):
                 "Choose another id."
             )
             raise ValueError(msg)
-        return await super().aget_tuple(config)
+        found = await super().aget_tuple(config)
+        if found is None:  # deleted, perhaps by another process
+            self._stored.pop(_place(config), None)
+        return found
 
     async def aput(
         self,
@@ -224,8 +227,9 @@ class PooledSaver(AsyncPostgresSaver):
         """Put the messages in the place of their keys; they are what is known to be stored."""
         found = await super()._load_checkpoint_tuple(value)
         keys: Any = found.checkpoint["channel_values"].get(CHANNEL)
+        place = _place(found.config)
+        self._stored.pop(place, None)
         if isinstance(keys, MessageKeys):
-            place = _place(found.config)
             found.checkpoint["channel_values"][CHANNEL] = await self._load_messages(place, keys)
             self._remember(place, keys.keys)
         return found
