@@ -58,15 +58,16 @@ def build(
         ValueError: two tools have one name.
     """
     box = Toolbox(tools)
+    opening = partial(open_call, toolbox=box, clock=clock)
     return (
         GuardedBuilder(State, context_schema=Context, input_schema=Input, output_schema=Output)
-        .add_node("open_call", partial(open_call, toolbox=box, clock=clock))
-        .add_node("evict", evict)
-        .add_node("compact", partial(compact, toolbox=box))
-        .add_node("reason", partial(reason, toolbox=box))
-        .add_node("tools", partial(run_tools, toolbox=box))
-        .add_node("flush_memory", flush_memory)
-        .add_node("consolidate", consolidate)
+        .add_node("open_call", opening, metadata=_about(open_call))
+        .add_node("evict", evict, metadata=_about(evict))
+        .add_node("compact", partial(compact, toolbox=box), metadata=_about(compact))
+        .add_node("reason", partial(reason, toolbox=box), metadata=_about(reason))
+        .add_node("tools", partial(run_tools, toolbox=box), metadata=_about(run_tools))
+        .add_node("flush_memory", flush_memory, metadata=_about(flush_memory))
+        .add_node("consolidate", consolidate, metadata=_about(consolidate))
         .add_edge(START, "open_call")
         .add_conditional_edges("open_call", before_reasoning)
         .add_conditional_edges("evict", after_evict)
@@ -76,6 +77,11 @@ def build(
         .add_conditional_edges("flush_memory", after_flush)
         .add_edge("consolidate", END)
     )
+
+
+def _about(node: Callable[..., Any]) -> dict[str, str]:
+    """Return what drawings tell of a node: its docstring's first line."""
+    return {"description": str(node.__doc__).partition("\n")[0]}
 
 
 graph = build().compile(name="everlong")

@@ -82,7 +82,7 @@ def demo(
     expected number does not come out.
     """
     with waiting(STARTING):
-        from everlong.graph.demo_view import demo as run  # noqa: PLC0415 - of this command only
+        from everlong.graph.cli_demo import demo as run  # noqa: PLC0415 - of this command only
     raise typer.Exit(asyncio.run(run(as_json=as_json, dsn=dsn)))
 
 

@@ -1,18 +1,19 @@
 """What `everlong chat` does: read lines, run each in the thread, go on whatever fails."""
 
+import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 
 from everlong.graph.cli_chat_commands import is_command, obey
 from everlong.graph.cli_loop import LoopThread, Stopped
-from everlong.graph.cli_open import is_embedded, opened_database, tools_of, where
+from everlong.graph.cli_open import is_embedded, opened_agent, tools_of, where
 from everlong.graph.cli_session import Session
 from everlong.graph.cli_settings import context_for
-from everlong.graph.runtime import open_agent
-from everlong.graph.terminal import out, put
+from everlong.graph.terminal import out, put, waiting
 from everlong.nodes.models import load
+from everlong.stores.database import open_database
 
 try:
     import readline
@@ -21,21 +22,24 @@ except ImportError:  # a Python without it reads lines all the same
 
 HINT = "/help lists the commands. Ctrl-C stops an answer, Ctrl-D leaves."
 
+CLOSE_SECONDS = 5
+
 
 def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: str | None) -> int:
     """Talk until the input ends; 1 where a message of a script was not answered."""
     interactive = sys.stdin.isatty()
+    stack = AsyncExitStack()
     with LoopThread() as loop:
         try:
-            stack = AsyncExitStack()
             session = loop.run(_open(stack, user, thread, tools=tools, dsn=dsn, model=model))
             if interactive:
                 put(f"  {HINT}", style="dim")
             loop.run(session.greet())
             _talk(loop, session, interactive=interactive)
-            loop.run(stack.aclose())
         except Stopped:
             raise KeyboardInterrupt from None
+        finally:
+            loop.run(_close(stack))
     return 1 if session.has_failed and not interactive else 0
 
 
@@ -51,17 +55,24 @@ async def _open(
     context = context_for(user, model)
     await load(context.model)
     own = tools_of(tools)
-    found = await stack.enter_async_context(opened_database(dsn))
-    agent = await stack.enter_async_context(open_agent(tools=own, dsn=found))
+    agent = await stack.enter_async_context(opened_agent(dsn, own))
 
     async def revive() -> None:
         """Start the embedded server again, where that is what has gone away."""
         if is_embedded(dsn):
-            await stack.enter_async_context(opened_database(dsn))
+            with waiting(f"Opening {where(dsn)}"):
+                await stack.enter_async_context(open_database(dsn))
 
     about = f"  thread {thread}, user {user}, model {context.model}, {where(dsn)}"
     put(about, lead="everlong", lead_style="bold cyan", indent="  ")
     return Session(agent=agent, context=context, thread_id=thread, revive=revive)
+
+
+async def _close(stack: AsyncExitStack) -> None:
+    """Close what is open; a database that does not answer holds nobody back."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await stack.aclose()
 
 
 def _talk(loop: LoopThread, session: Session, *, interactive: bool) -> None:
@@ -76,7 +87,7 @@ def _talk(loop: LoopThread, session: Session, *, interactive: bool) -> None:
             if not interactive:
                 raise
             session.view.note("stopped")
-            loop.run(session.settle())
+            loop.run(session.survive(session.settle))
     session.leave()
 
 

@@ -57,8 +57,9 @@ def _help() -> None:
 
 async def _memory(session: Session) -> None:
     user_id = str(session.context.user_id)
-    text = await pages.document_text(session.agent.store, user_id)
-    days = len(await ledger.days(session.agent.store, user_id))
+    with session.view.looking():
+        text = await pages.document_text(session.agent.store, user_id)
+        days = len(await ledger.days(session.agent.store, user_id))
     if text:
         put(text)
     held = "one day" if days == 1 else f"{days} days"

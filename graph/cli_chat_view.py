@@ -1,7 +1,8 @@
 """How a chat looks: the answer's words as they come, and a dim line for whatever else happens."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -14,7 +15,12 @@ from everlong.nodes.transcript import is_summary
 
 TOOL_CHARS = 200
 ECHO_CHARS = 600
-THINKING, KEEPING, COMPACTING = "thinking", "keeping what was said", "compacting"
+LOOKING, THINKING, KEEPING, COMPACTING = (
+    "asking the database",
+    "thinking",
+    "keeping what was said",
+    "compacting",
+)
 
 
 class View:
@@ -31,6 +37,15 @@ class View:
         """Get ready for a run."""
         self.interrupts = ()
         self.waiting.begin(THINKING)
+
+    @contextmanager
+    def looking(self) -> Generator[None]:
+        """Wait for the database."""
+        self.waiting.begin(LOOKING)
+        try:
+            yield
+        finally:
+            self.waiting.end()
 
     def end(self) -> None:
         """Leave the line, however the run has ended."""
@@ -62,7 +77,7 @@ class View:
             held += " (one is a summary of older ones)"
         if archived > len(spoken):
             held += f"; its transcript holds {archived:,}"
-        put(f"Resumed: the thread holds {held}. The last exchange:", style="dim", indent="  ")
+        put(f"Resumed: the thread holds {held}.", style="dim", indent="  ")
         for who, text in _last_exchange(spoken):
             put(shortened(text, ECHO_CHARS), lead=f"  {who}: ", style="dim", indent="    ")
 
@@ -120,6 +135,8 @@ class View:
         """Show what was not streamed of an answer, and the calls that it makes."""
         if str(message.id) not in self._shown:
             self._words(str(message.id), message.text)
+        if not message.text and not message.tool_calls:
+            self.note("(an empty answer)")
         for call in message.tool_calls:
             given = ", ".join(f"{name}={_json(value)}" for name, value in call["args"].items())
             self.note(f"→ {call['name']}({shortened(given, TOOL_CHARS)})")
@@ -151,8 +168,8 @@ def _last_exchange(spoken: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     asked = [at for at, one in enumerate(spoken) if one.type == "human" and not is_summary(one)]
     if not asked:
         return []
-    answers = [one.text for one in spoken[asked[-1] :] if one.type == "ai" and one.text]
-    shown = [("you", spoken[asked[-1]].text)]
+    answers = [str(one.text) for one in spoken[asked[-1] :] if one.type == "ai" and one.text]
+    shown = [("you", str(spoken[asked[-1]].text))]
     return [*shown, ("everlong", answers[-1])] if answers else shown
 
 

@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage
-from rich.cells import cell_len
 
 from everlong.graph.cli_errors import one_line, trace
-from everlong.graph.cli_open import opened_database, where
+from everlong.graph.cli_open import where
 from everlong.graph.cli_settings import (
     DEFAULT,
     Setting,
@@ -27,6 +26,7 @@ from everlong.nodes.context import Context
 from everlong.nodes.errors import EverlongError
 from everlong.nodes.inner import ask
 from everlong.nodes.models import explain, load, window
+from everlong.stores.database import open_database
 from everlong.stores.diagnosis import DATABASE_ERRORS, diagnose, place_of
 
 PACKAGES = (
@@ -41,6 +41,7 @@ PACKAGES = (
 TINY = "Answer with the one word OK."
 ASK_SECONDS = 60.0
 NAME_CELLS = 12
+WIDE_CELLS = 100
 
 
 class Findings:
@@ -101,9 +102,11 @@ def _version(package: str) -> str:
 async def _database(found: Findings, dsn: str | None) -> None:
     try:
         place = where(dsn)
-        async with opened_database(dsn) as given:
-            with waiting("Asking the database"):
+        with waiting(f"Opening {place}"):
+            async with open_database(dsn) as given:
                 state = await diagnose(given)
+    except SettingsError:
+        return  # told with the settings
     except (*DATABASE_ERRORS, ValueError) as error:
         trace(error)
         found.broken("database", one_line(error))
@@ -148,19 +151,17 @@ async def _models(found: Findings, context: Context, *, ask_model: bool) -> Limi
 async def _model(found: Findings, role: str, name: Any, *, ask_model: bool) -> None:
     try:
         model = await load(name)
+        size = window(name)
+        room = f"window {size:,} tokens" if size else "window not known: compaction.window_tokens"
+        found.good(role, f"{name}, {_access(model)}, {room}")
         if ask_model:
             with waiting(f"Asking {name}"):
                 answer = await ask(model, [HumanMessage(TINY)], kind="doctor", seconds=ASK_SECONDS)
+            spent = answer.record["milliseconds"]
+            found.good(role, f"answers {shortened(answer.text, 40)!r} in {spent:,} ms")
     except Exception as error:  # noqa: BLE001 - a model's errors are its provider's own
         trace(error)
         found.broken(role, explain(error, name))
-        return
-    size = window(name)
-    room = f"window {size:,} tokens" if size else "window not known: set compaction.window_tokens"
-    found.good(role, f"{name}, {_access(model)}, {room}")
-    if ask_model:
-        spent = f"{answer.record['milliseconds']:,} ms"
-        found.good(role, f"answers {shortened(answer.text, 40)!r} in {spent}")
 
 
 def _access(model: BaseChatModel) -> str:
@@ -177,11 +178,14 @@ def _show_settings(
     context: Context, limits: Limits | None, *, options: Sequence[str], dsn: str | None
 ) -> None:
     rows = [*_of_process(dsn), *run_settings(context, limits, options=options)]
-    names = max(len(row.name) for row in rows) + 2
+    names = max(len(row.name) for row in rows)
+    is_wide = not out.is_terminal or out.width >= WIDE_CELLS
     put()
     put("Settings in force, and where each comes from", style="bold")
     for row in rows:
-        _show_setting(row, names)
+        lead = f"  {row.name:<{names}}  " if is_wide else f"  {row.name} = "
+        style = "dim" if row.source == DEFAULT else ""
+        put(f"{row.value}  ({row.source})", lead=lead, style=style, indent=" " * 6)
 
 
 def _of_process(dsn: str | None) -> list[Setting]:
@@ -191,11 +195,3 @@ def _of_process(dsn: str | None) -> list[Setting]:
     except ValueError:  # told among the findings
         return []
     return [*given, *rows[bool(given) :]]
-
-
-def _show_setting(row: Setting, names: int) -> None:
-    """Print a setting on one line; where that is too narrow, what it is below its name."""
-    lead, rest = f"  {row.name:<{names}}", f"{row.value}  {row.source}"
-    if out.is_terminal and cell_len(lead + rest) > out.width:
-        lead, rest = f"  {row.name}", f"\n      {rest}"
-    put(rest, lead=lead, style="dim" if row.source == DEFAULT else "", indent=" " * 6)

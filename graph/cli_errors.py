@@ -4,7 +4,7 @@ import logging
 import sys
 from io import TextIOWrapper
 
-from everlong.graph.terminal import put_error
+from everlong.graph.terminal import err, put
 from everlong.graph.wrapping import shortened
 
 LINE_CHARS = 600
@@ -14,7 +14,7 @@ log = logging.getLogger("everlong.cli")
 def one_line(error: BaseException) -> str:
     """Say an error in one line; ours say what to do, of others the kind is told, too."""
     said = shortened(str(error), LINE_CHARS)
-    if type(error).__module__.startswith("everlong."):
+    if type(error).__module__.startswith("everlong.") or said.startswith(("expected", "`")):
         return said
     name = type(error).__name__
     return f"{name}: {said}" if said else name
@@ -31,7 +31,8 @@ class _Lines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         reason = f" ({one_line(error)})" if error else ""
-        put_error(f"{record.getMessage()}{reason}")
+        style = "bold red" if record.levelno >= logging.ERROR else "yellow"
+        put(f"{record.getMessage()}{reason}", lead="everlong: ", lead_style=style, to=err)
 
 
 def show_warnings() -> None:

@@ -4,10 +4,13 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
+END_SECONDS = 3
+"""How long to wait at the end for what was cancelled."""
 
 
 class Stopped(Exception):  # noqa: N818 - no error: a person stopped it
@@ -17,7 +20,7 @@ class Stopped(Exception):  # noqa: N818 - no error: a person stopped it
 class LoopThread:
     """Runs asynchronous work from a thread that may be interrupted; a context manager.
 
-    The thread is a daemon: a person who presses Ctrl-C twice waits for nothing.
+    The thread is a daemon: what does not end when it is cancelled keeps nobody from leaving.
     """
 
     def __init__(self) -> None:
@@ -29,7 +32,12 @@ class LoopThread:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        ending = asyncio.run_coroutine_threadsafe(_end_all(), self._loop)
+        with suppress(TimeoutError):
+            ending.result(END_SECONDS)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(END_SECONDS)
+            self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run to the end; Ctrl-C cancels the work and waits for its end, a second one does not.
@@ -64,3 +72,12 @@ def _pass_on(ended: "Future[T]", task: "asyncio.Task[T]") -> None:
         ended.set_exception(error)
     else:
         ended.set_result(task.result())
+
+
+async def _end_all() -> None:
+    """Cancel what still runs, and wait for its end."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,9 @@ from typing import Any, cast
 from langchain_core.tools import BaseTool
 from langgraph.store.base import BaseStore
 
-from everlong.graph.terminal import Waiting
+from everlong.graph.cli_settings import check_process
+from everlong.graph.runtime import Agent, open_agent
+from everlong.graph.terminal import waiting
 from everlong.nodes.errors import InvalidInputError
 from everlong.stores.database import open_database
 from everlong.stores.diagnosis import place_of
@@ -30,28 +32,12 @@ def where(dsn: str | None) -> str:
     """Say which database is used, without its secrets.
 
     Raises:
+        SettingsError: the process's settings cannot be used.
         ValueError: the DSN cannot be read.
     """
+    check_process()
     given = dsn or settings().database_url
     return place_of(given) if given else f"embedded Postgres in {default_home()}"
-
-
-@asynccontextmanager
-async def opened_database(dsn: str | None) -> AsyncGenerator[str]:
-    """Yield the DSN; the embedded server is started where no other is named.
-
-    Raises:
-        ValueError: the DSN cannot be read.
-        EmbeddedPostgresError: the embedded server cannot be started.
-    """
-    starting = Waiting()
-    starting.begin(f"Opening {where(dsn)}")
-    try:
-        async with open_database(dsn) as found:
-            starting.end()
-            yield found
-    finally:
-        starting.end()
 
 
 @asynccontextmanager
@@ -59,10 +45,29 @@ async def opened_store(dsn: str | None) -> AsyncGenerator[BaseStore]:
     """Yield the store with every user's records.
 
     Raises:
+        ValueError: the DSN cannot be read.
         DatabaseUnavailableError: Postgres cannot be reached.
+        EmbeddedPostgresError: the embedded server cannot be started.
     """
-    async with opened_database(dsn) as found, open_stores(found, pool_size=2) as stores:
+    async with AsyncExitStack() as stack:
+        with waiting(f"Opening {where(dsn)}"):
+            found = await stack.enter_async_context(open_database(dsn))
+            stores = await stack.enter_async_context(open_stores(found, pool_size=2))
         yield stores.store
+
+
+@asynccontextmanager
+async def opened_agent(dsn: str | None, tools: Tools = ()) -> AsyncGenerator[Agent]:
+    """Yield the agent.
+
+    Raises:
+        Exception: as `opened_store`.
+    """
+    async with AsyncExitStack() as stack:
+        with waiting(f"Opening {where(dsn)}"):
+            found = await stack.enter_async_context(open_database(dsn))
+            agent = await stack.enter_async_context(open_agent(tools=tools, dsn=found))
+        yield agent
 
 
 def tools_of(place: str | None) -> Tools:

@@ -67,7 +67,8 @@ class Session:
 
     async def snapshot(self) -> StateSnapshot:
         """Return the thread as it is stored."""
-        return await self.agent.aget_state(self.config)
+        with self.view.looking():
+            return await self.agent.aget_state(self.config)
 
     async def greet(self) -> None:
         """Show the thread as it was left.
@@ -121,11 +122,7 @@ class Session:
 
     async def settle(self) -> None:
         """See where the thread stands after a run that did not come to its end."""
-        try:
-            found = await self.snapshot()
-        except DATABASE_ERRORS as error:
-            self._tell_lost(error)
-            return
+        found = await self.snapshot()
         self._unfinished = bool(found.next) and not found.interrupts
         if self._unfinished:
             self.view.note(STAYS)
@@ -194,13 +191,13 @@ class Session:
         trace(error)
         self.has_failed = True
         put_error(explain(error, self.context.model))
-        await self.settle()
+        await self.survive(self.settle)
 
 
 def _resume_value(line: str) -> Any:
     """Return an object or a list where the line is one in JSON; else its text."""
     try:
-        value = json.loads(line)
+        value: Any = json.loads(line)
     except ValueError:
         return line
-    return value if isinstance(value, dict | list) else line
+    return cast("Any", value) if isinstance(value, dict | list) else line

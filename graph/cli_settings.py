@@ -45,13 +45,25 @@ def context_for(user_id: str | None, model: str | None) -> Context:
     Raises:
         SettingsError: some are refused; the text names each and where it comes from.
     """
+    check_process()
     given = {"user_id": user_id, "model": model}
     chosen = {name: value for name, value in given.items() if value}
     try:
-        settings()
         return Context.model_validate(chosen)
     except ValidationError as error:
         raise SettingsError(_troubles(error, chosen)) from error
+
+
+def check_process() -> None:
+    """See that the process's own settings can be used.
+
+    Raises:
+        SettingsError: some are refused.
+    """
+    try:
+        settings()
+    except ValidationError as error:
+        raise SettingsError(_troubles(error, {})) from error
 
 
 def _troubles(error: ValidationError, chosen: Mapping[str, Any]) -> list[str]:

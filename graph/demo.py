@@ -12,6 +12,12 @@ from langchain_core.runnables import RunnableConfig
 
 from everlong.graph.runtime import Agent
 from everlong.nodes.context import Context
+from everlong.nodes.request import REFERENCE_NAME
+from everlong.nodes.summary import HEADER
+from everlong.nodes.transcript import SUMMARY_NAME
+
+ROLES = {"human": "user", "ai": "assistant"}
+NAMES = {SUMMARY_NAME: "summary", REFERENCE_NAME: "memory"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,29 +81,28 @@ class _Requests(AsyncCallbackHandler):
 
 
 @contextmanager
-def _log_lines() -> Generator[list[str]]:
-    """Collect the lines of everlong's loggers."""
+def log_lines() -> Generator[list[str]]:
+    """Collect the lines of everlong's loggers, which go nowhere else meanwhile."""
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())
-    logger = logging.getLogger("everlong.compaction")
-    level = logger.level
-    logger.addHandler(handler)
+    logger = logging.getLogger("everlong")
+    level, others = logger.level, logger.handlers
+    logger.handlers = [handler]
     logger.setLevel(logging.INFO)
     try:
         yield lines
     finally:
-        logger.removeHandler(handler)
+        logger.handlers = others
         logger.setLevel(level)
 
 
 def line_of(message: BaseMessage) -> str:
-    """Return one line that shows a message: who, and the beginning of what."""
+    """Return one line that shows a message: who, and what."""
     calls = ", ".join(call["name"] for call in getattr(message, "tool_calls", []))
-    who = {"human": "user", "ai": "assistant"}.get(message.type, message.type)
-    name = " (summary)" if message.name else ""
-    text = " ".join(message.text.split()) or (f"calls {calls}" if calls else "")
-    return f"{who}{name if message.type == 'human' else ''}: {text}"
+    who = NAMES.get(message.name or "") or ROLES.get(message.type, message.type)
+    text = message.text.removeprefix(HEADER)
+    return f"{who}: {' '.join(text.split()) or (f'calls {calls}' if calls else '')}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +130,7 @@ class Player:
         watcher = _Requests()
         before = await self.messages()
         given = given or {"messages": [HumanMessage(question)]}
-        with _log_lines() as lines:
+        with log_lines() as lines:
             config: RunnableConfig = {**self.config, "callbacks": [watcher]}
             await self.agent.ainvoke(given, config, context=self.context)
         after = await self.messages()

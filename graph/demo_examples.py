@@ -1,6 +1,7 @@
 """The worked examples, run for real: embedded Postgres, the offline model, fresh ids per run.
 
 Source: examples E1, E3 and CTX-009 of docs/behaviour.md; their numbers have to come out exactly.
+The experiment E2 is in `demo_memory`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -10,6 +11,7 @@ from uuid import uuid4
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from everlong.graph.demo import Check, Example, Player, Round, line_of
+from everlong.graph.demo_memory import fact_across_sessions
 from everlong.graph.runtime import Agent
 from everlong.nodes.context import Compaction, Context, Memory
 from everlong.stores import transcripts
@@ -193,5 +195,5 @@ def _logged(done: Round, part: str) -> bool:
 
 async def examples(agent: Agent) -> AsyncGenerator[Example]:
     """Run the examples one after the other."""
-    for play in (finished_list, code_word, migration):
+    for play in (finished_list, fact_across_sessions, code_word, migration):
         yield await play(agent)

@@ -1,84 +1,84 @@
 """How the demo looks in a terminal."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import cast
 
-from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
-from rich.text import Text
 
 from everlong.graph.demo import Check, Example, Round
+from everlong.graph.terminal import out, put
+from everlong.graph.wrapping import fitted
+
+VERDICT = """{good} of {all} expected results came out.
+The answers came from everlong's offline model, which works by extraction.
+For a model of your own: everlong chat --model openai:..., see the README."""
+MARGIN = " " * 10
+SHOWN_CELLS = 160
+"""Of a message, where no terminal says how wide it is."""
 
 
-def show(console: Console, example: Example) -> None:
+def show(example: Example) -> None:
     """Print an example, round by round."""
-    console.rule(f"[bold]{example.name}[/] {escape(example.title)}")
-    console.print(f"[dim]user {example.user_id}, thread {example.thread_id}[/]")
+    out.rule(f"[bold]{example.name}[/]  {example.title}", align="left", style="cyan")
+    put(f"user {example.user_id}, thread {example.thread_id}", style="dim")
     for number, one in enumerate(example.rounds, start=1):
-        _show_round(console, number, one)
-    console.print()
+        _show_round(number, one)
+    put()
 
 
-def show_verdict(console: Console, done: Sequence[Example]) -> None:
+def show_verdict(done: Sequence[Example]) -> None:
     """Print whether everything came out, and what did not."""
     checks = [check for example in done for one in example.rounds for check in one.checks]
     failed = [check for check in checks if not check.ok]
     for check in failed:
-        _show_check(console, check)
-    console.print(
-        Panel.fit(
-            f"{len(checks) - len(failed)} of {len(checks)} expected results came out.\n"
-            "The answers came from everlong's offline model, which works by extraction.\n"
-            "For a model of your own: [bold]Context(model='openai:...')[/], see the README.",
-            border_style="red" if failed else "green",
-        )
-    )
+        _show_check(check)
+    text = VERDICT.format(good=len(checks) - len(failed), all=len(checks))
+    out.print(Panel.fit(text, border_style="red" if failed else "green"))
 
 
-def _show_round(console: Console, number: int, one: Round) -> None:
-    """Show a round in a few lines, and in full where it compacted."""
-    console.print(f"\n[bold cyan]{number}[/] [bold]{escape(one.question)}[/]", highlight=False)
-    if one.log:
-        _show_lines(console, f"stored before: {len(one.before)} messages", one.before)
-        for line in one.log:
-            console.print(f"  [yellow]log[/]  {escape(line)}", highlight=False)
-    for request in one.requests:
-        title = f"request: system message and {len(request) - 1} messages"
-        _show_lines(console, title, request[1:] if one.log else ())
-    _show_lines(console, f"stored after: {len(one.after)} messages", one.after if one.log else ())
-    if one.answer:
-        _show_answer(console, one.answer)
+def _show_round(number: int, one: Round) -> None:
+    """Show a round in a few lines, and with its messages where something was done to them."""
+    put()
+    put(one.question, lead=f"{number} ", lead_style="bold cyan", style="bold", indent="  ")
+    compacts = any(line.startswith("Compact") for line in one.log)
+    if compacts:
+        _show_messages("stored before", one.before)
+    for line in one.log:
+        put(line, lead="  log  ", lead_style="yellow", indent="       ")
+    for before, request in pairwise([[], *one.requests]):
+        again = before == request[: len(before)] and before
+        title = "sent again, and then" if again else "sent with the system message"
+        new = request[len(before) if again else 1 :]
+        _show_messages(title, new, in_full=bool(one.log))
+    if one.after:
+        _show_messages("stored after", one.after, in_full=compacts)
+    for at, line in enumerate(one.answer.splitlines()):
+        lead = MARGIN if at else "  answer  "
+        put(line, lead=lead, lead_style="bold green", indent=MARGIN)
     for check in one.checks:
-        _show_check(console, check)
+        _show_check(check)
 
 
-def _show_lines(console: Console, title: str, lines: Sequence[str]) -> None:
-    """Show messages, each in one line of the terminal."""
-    console.print(f"  [dim]{title}[/]")
-    for line in lines:
-        text = Text(f"    {line}", style="dim", no_wrap=True, overflow="ellipsis")
-        console.print(text, highlight=False)
+def _show_messages(title: str, lines: Sequence[str], *, in_full: bool = True) -> None:
+    """Show how many messages there are, each in one line of the terminal."""
+    count = "1 message" if len(lines) == 1 else f"{len(lines)} messages"
+    put(f"  {title}: {count}", style="dim")
+    width = out.width if out.is_terminal else SHOWN_CELLS
+    for line in lines if in_full else ():
+        put(f"    {fitted(line, width - 4)}", style="dim")
 
 
-def _show_answer(console: Console, answer: str) -> None:
-    first, *rest = answer.splitlines()
-    console.print(f"  [bold green]answer[/]  {escape(first)}", highlight=False)
-    for line in rest:
-        console.print(f"          {escape(line)}", highlight=False)
-
-
-def _show_check(console: Console, check: Check) -> None:
-    what = escape(check.what)
+def _show_check(check: Check) -> None:
+    sign, style = ("✓", "green") if check.ok else ("✗", "red")
     if check.ok:
-        got = "" if check.got is True else f": {escape(_plain(check.got))}"
-        console.print(f"  [green]✓[/] {what}{got}", highlight=False)
-        return
-    expected, got = escape(_plain(check.expected)), escape(_plain(check.got))
-    console.print(f"  [red]✗[/] {what}: expected {expected}; got {got}", highlight=False)
+        text = "" if check.got is True else f": {_plain(check.got)}"
+    else:
+        text = f": expected {_plain(check.expected)}; got {_plain(check.got)}"
+    put(f" {check.what}{text}", lead=f"  {sign}", lead_style=style, indent="    ")
 
 
 def _plain(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, cast("list[object]", value)))
-    return str(value)
+        return ", ".join(map(str, cast("list[object]", value))) or "none"
+    return str(value) if value != "" else "none"

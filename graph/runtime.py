@@ -39,7 +39,6 @@ class Agent:
         self.store: BaseStore = stores.store
         """The store with every user's records."""
         self._locks = stores.locks
-        self._saver = stores.saver
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.graph, name)
@@ -110,12 +109,6 @@ class Agent:
         checked = _checked(context)
         thread_id = _thread_id(config)
         async with self._locks.hold(thread_id):
-            if await self._saver.owner_of(thread_id) not in ("", checked.user_id):
-                msg = (
-                    f"`thread_id`: {thread_id!r} is not a thread of {checked.user_id!r}. "
-                    "Use an id of your own; a new id begins a new thread."
-                )
-                raise InvalidInputError(msg)
             yield checked
 
 

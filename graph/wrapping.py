@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 
 _WIDE = (
     "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
@@ -27,7 +27,7 @@ class Flow:
     """Writes text that comes in parts, in lines of at most `width` cells.
 
     A word is held back until it is whole; one that is wider than a line is left to the terminal.
-    What goes on after a break is indented by `indent`, else as the item that it belongs to.
+    What goes on after a break is indented by `indent`, and as the item that it belongs to.
     """
 
     def __init__(self, write: Callable[[str], object], *, width: int, indent: str = "") -> None:
@@ -85,7 +85,8 @@ class Flow:
         self._at += cells
         if begins:
             bullet = _BULLET.fullmatch(word)
-            self._hang = self._indent or self._gap + (" " * (cells + 1) if bullet else "")
+            item = self._gap + (" " * (cells + 1) if bullet else "")
+            self._hang = max(self._indent, item, key=len)
         self._gap = ""
 
 
@@ -123,3 +124,9 @@ def shortened(text: str, most_chars: int) -> str:
     """Return a text on one line, and how it goes on where it is longer."""
     line = " ".join(printable(text).split())
     return line if len(line) <= most_chars else f"{line[: most_chars - 1].rstrip()}…"
+
+
+def fitted(text: str, width: int) -> str:
+    """Return a text on one line of at most `width` cells; an ellipsis tells that it goes on."""
+    line = " ".join(printable(text).split())
+    return line if cell_len(line) <= width else f"{set_cell_size(line, width - 1).rstrip()}…"

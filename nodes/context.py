@@ -105,7 +105,9 @@ class Compaction(Section):
         default="summary", description="`window` drops old messages into the archive, unsummarised."
     )
     trigger_messages: Annotated[int, AfterValidator(_two_or_off)] = Field(
-        default=50, description="Compact from so many non-system messages on; 0: off."
+        default=50,
+        description="Compact from so many non-system messages on; 0: off.",
+        json_schema_extra={"minimum": 0},
     )
     trigger_tokens: int = Field(
         default=0, ge=0, description="Compact from so many tokens on; 0: window less reserve."
@@ -114,7 +116,9 @@ class Compaction(Section):
         default=20, ge=1, description="Messages that stay, where `keep_tokens` is 0."
     )
     keep_tokens: Annotated[int, AfterValidator(_tail_budget)] = Field(
-        default=-1, description="Tokens that stay; 0: by messages; -1: derived from the window."
+        default=-1,
+        description="Tokens that stay; 0: by messages; -1: derived from the window.",
+        json_schema_extra={"minimum": -1},
     )
     window_tokens: int = Field(
         default=0, ge=0, description="The model's context window; 0: from the model's profile."
@@ -123,7 +127,7 @@ class Compaction(Section):
         default=20_000, ge=0, description="Part of the window that is held back for the answer."
     )
     summary_prompt: Annotated[str, AfterValidator(_holds_messages)] = Field(
-        default_factory=lambda: text_of("compact"),
+        default=text_of("compact"),
         description="What the summariser is told; `{messages}` stands for the conversation.",
         json_schema_extra={"langgraph_nodes": ["compact"], "langgraph_type": "prompt"},
     )
@@ -171,6 +175,14 @@ class Eviction(Section):
     )
 
 
+FLUSH_FORM = {
+    "anyOf": [
+        {"type": "string", "enum": ["always", "never"]},
+        {"type": "number", "exclusiveMinimum": 0},
+    ]
+}
+
+
 def _flush_rule(value: str | float) -> str | float:
     if isinstance(value, str) and value not in ("always", "never"):
         try:
@@ -188,10 +200,8 @@ class Memory(Section):
     """What moves across sessions, and when."""
 
     enabled: bool = Field(default=True, description="Long-term memory; off: none of it, anywhere.")
-    tools: bool = Field(
-        default=True, description="Offer the model its memory and archive tools."
-    )
-    flush: Annotated[str | float, AfterValidator(_flush_rule)] = Field(
+    tools: bool = Field(default=True, description="Offer the model its memory and archive tools.")
+    flush: Annotated[str | float, AfterValidator(_flush_rule), WithJsonSchema(FLUSH_FORM)] = Field(
         default="always",
         description="Flush facts: `always` (each call), `never`, or at most every so many minutes.",
     )
@@ -248,7 +258,7 @@ class Context(Section):
         json_schema_extra={"langgraph_nodes": ["flush_memory", "consolidate"]},
     )
     system_prompt: str = Field(
-        default_factory=lambda: text_of("reason"),
+        default=text_of("reason"),
         description="The system prompt.",
         json_schema_extra={"langgraph_nodes": ["reason"], "langgraph_type": "prompt"},
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable
+from langchain_core.runnables.config import var_child_runnable_config
 
 from everlong.nodes.usage import usage_of
 
@@ -40,8 +41,13 @@ async def ask(
         TimeoutError: no answer within `seconds`.
     """
     began = time.perf_counter()
-    async with asyncio.timeout(seconds):
-        message = await model.ainvoke(list(messages), config=QUIET)
+    # A model with tools adds the surrounding run's callbacks to those it is given: there is none.
+    outside = var_child_runnable_config.set(None)
+    try:
+        async with asyncio.timeout(seconds):
+            message = await model.ainvoke(list(messages), config=QUIET)
+    finally:
+        var_child_runnable_config.reset(outside)
     return InnerAnswer(message=message, record=record_of(kind, message, began))
 
 

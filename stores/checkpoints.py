@@ -55,6 +55,25 @@ DELETE_UNUSED = (
     "DELETE FROM checkpoint_messages WHERE thread_id = %s AND checkpoint_ns = %s AND key <> ALL(%s)"
 )
 
+DELETE_RUNS = """
+WITH gone AS (
+    DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%(runs)s)
+    RETURNING thread_id, checkpoint_ns, checkpoint_id, checkpoint->'channel_versions' AS versions
+), writes AS (
+    DELETE FROM checkpoint_writes w USING gone
+    WHERE w.thread_id = gone.thread_id AND w.checkpoint_ns = gone.checkpoint_ns
+    AND w.checkpoint_id = gone.checkpoint_id
+)
+DELETE FROM checkpoint_blobs b USING gone
+WHERE b.thread_id = gone.thread_id AND b.checkpoint_ns = gone.checkpoint_ns
+AND b.version = gone.versions->>b.channel
+AND NOT EXISTS (
+    SELECT FROM checkpoints kept
+    WHERE kept.thread_id = b.thread_id AND kept.checkpoint_ns = b.checkpoint_ns
+    AND coalesce(kept.metadata->>'run_id', '') <> ALL(%(runs)s)
+    AND kept.checkpoint->'channel_versions'->>b.channel = b.version
+)"""
+
 
 @dataclass(frozen=True)
 class MessageKeys:
@@ -166,18 +185,12 @@ class PooledSaver(AsyncPostgresSaver):
             await self._delete_unused(thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what the runs wrote; a server's `rollback` needs it, the base class lacks it."""
-        async with self._cursor(pipeline=True) as cur:
-            await cur.execute(
-                "DELETE FROM checkpoint_writes w USING checkpoints c"
-                " WHERE c.thread_id = w.thread_id"
-                " AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id"
-                " AND c.metadata->>'run_id' = ANY(%s)",
-                (list(run_ids),),
-            )
-            await cur.execute(
-                "DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%s)", (list(run_ids),)
-            )
+        """Delete what the runs wrote; a server's `rollback` needs it, the base class lacks it.
+
+        Their messages go with the next prune: a run that has begun meanwhile may need one again.
+        """
+        async with self._cursor() as cur:
+            await cur.execute(DELETE_RUNS, {"runs": list(run_ids)})
 
     async def owner_of(self, thread_id: str) -> str:
         """Return whose thread it is, without loading it; empty where nobody has written to it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.postgres import AsyncPostgresStore
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from everlong.stores.postgres import DatabaseUnavailableError
@@ -92,7 +93,7 @@ async def _count(connection: psycopg.AsyncConnection, table: str) -> int:
     cursor = await connection.execute("SELECT to_regclass(%s)", (table,))
     if await cursor.fetchone() == (None,):
         return 0
-    name = psycopg.sql.Identifier(table)
-    cursor = await connection.execute(psycopg.sql.SQL("SELECT count(*) FROM {}").format(name))
+    counting = sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(table))
+    cursor = await connection.execute(counting)
     row = await cursor.fetchone()
     return int(row[0]) if row else 0

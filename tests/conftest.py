@@ -18,7 +18,7 @@ from everlong.nodes import budget
 from everlong.nodes.context import Context
 from everlong.stores.postgres import open_stores
 
-pytest_plugins = ["fix_postgres", "fix_openai"]
+pytest_plugins = ["fix_postgres", "fix_openai", "fix_server"]
 
 hypothesis_settings.register_profile(
     "everlong",

@@ -2,22 +2,21 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from uuid import uuid4
 
 ROOT = Path(__file__).parents[1]
 START_SECONDS = 90
 STOP_SECONDS = 30
-PORTS_TRIED = 5
 QUIET = {
     "LANGGRAPH_CLI_NO_ANALYTICS": "1",
     "LANGGRAPH_NO_VERSION_CHECK": "true",
@@ -25,15 +24,17 @@ QUIET = {
     "NO_COLOR": "1",
 }
 """No call home: nothing of a test leaves the machine."""
-PRIVATE = ("LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "OPENAI_", "EVERLONG_", "DATABASE_", "http")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+PRIVATE = ("LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "OPENAI_", "EVERLONG_", "DATABASE_", "BG_JOB_")
+"""Variables of the test run that would change what the server does."""
 
 
-def make_project(folder: Path, graphs: Mapping[str, str] = {}) -> Path:
-    """Lay out the repository in a folder of its own, where the server may keep its tables.
+def make_project(folder: Path, **graphs: str) -> Path:
+    """Lay out the repository in a folder of its own, where the server keeps its tables.
 
     `langgraph.json` is the repository's; `graphs` are added to it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True)
     for name in ("graph", "nodes", "stores", "tests"):
         (folder / name).symlink_to(ROOT / name)
     config: dict[str, Any] = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
@@ -43,14 +44,14 @@ def make_project(folder: Path, graphs: Mapping[str, str] = {}) -> Path:
 
 
 class LangGraphServer:
-    """`langgraph dev` in a folder with a `langgraph.json`; it is stopped by its process id."""
+    """`langgraph dev` in a folder with a `langgraph.json`, in a process group of its own."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str], *, workers: int = 4) -> None:
-        self.folder = folder
-        self.environment = environment
-        self.workers = workers
-        self.log = folder / "server.log"
-        self.process: subprocess.Popen[bytes] | None = None
+    def __init__(self, folder: Path, *, workers: int = 4, **environment: str) -> None:
+        self._folder = folder
+        self._workers = workers
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = folder / f"server-{uuid4().hex[:8]}.log"
         self.url = ""
 
     def __enter__(self) -> Self:
@@ -66,62 +67,58 @@ class LangGraphServer:
         self.stop()
 
     def start(self, port: int | None = None) -> None:
-        """Start it and return when it answers."""
-        port = port or _free_port()
+        """Start it and return when it answers; it chooses another port where this one is taken."""
         command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
-        command += ["--host", "127.0.0.1", "--port", str(port)]
-        command += ["--n-jobs-per-worker", str(self.workers)]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
+        command += ["--host", "127.0.0.1", "--port", str(port or _free_port())]
+        command += ["--n-jobs-per-worker", str(self._workers)]
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
                 command,
-                cwd=self.folder,
-                env=_environment() | QUIET | dict(self.environment),
+                cwd=self._folder,
+                env=_environment() | QUIET | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        self.url = f"http://127.0.0.1:{port}"
-        self._await_answer()
+        self._await_answer(self._process)
 
-    def _await_answer(self) -> None:
+    def _await_answer(self, process: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + START_SECONDS
-        while not _answers(self.url):
-            ended = self.process is None or self.process.poll() is not None
-            if ended or time.monotonic() > until:
+        while not (named := ADDRESS.search(self.log_text())) or not _answers(named[0]):
+            if process.poll() is not None or time.monotonic() > until:
                 self.kill()
-                msg = f"no answer at {self.url}; {self.log} ends:\n{self.log_text()[-4_000:]}"
+                msg = f"the server does not answer; its log ends:\n{self.log_text()[-4_000:]}"
                 raise AssertionError(msg)
             time.sleep(0.1)
+        self.url = named[0]
 
     def stop(self) -> None:
-        """Ask it to end, as Ctrl-C does; kill it where it does not."""
-        if self.process is None:
-            return
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
-        self.process = None
+        """Ask it to end, as Ctrl-C does; where it does not, kill it and fail."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(STOP_SECONDS)
+            finally:
+                self.kill()
 
     def kill(self) -> None:
-        """End it and what it has started at once, as a crash would."""
-        if self.process is not None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(STOP_SECONDS)
-            self.process = None
+        """End it and all that it has started, at once, as a crash would."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait(STOP_SECONDS)
+            self._process = None
 
     def log_text(self) -> str:
-        """Return what the server has said so far."""
+        """Return what it has said since it was started."""
         return self.log.read_text("utf-8", "replace")
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's variables without keys, proxies and settings."""
-    own = os.environ  # noqa: TID251 - handed on to a process, not read
-    return {k: v for k, v in own.items() if not k.startswith(PRIVATE)}
+    """Return the test run's variables without keys and settings."""
+    own = os.environ  # noqa: TID251 - handed on to a process
+    return {name: value for name, value in own.items() if not name.startswith(PRIVATE)}
 
 
 def _free_port() -> int:
@@ -134,5 +131,5 @@ def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(f"{url}/ok", timeout=2) as answer:  # noqa: S310 - our own URL
             return answer.status == 200
-    except (urllib.error.URLError, OSError):
+    except OSError:
         return False

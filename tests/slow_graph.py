@@ -13,16 +13,9 @@ async def slow_tool(seconds: float) -> str:
     return f"waited {seconds} s"
 
 
-async def ask_and_wait(question: str, seconds: float) -> str:
-    """Ask the person, then wait for so many seconds."""
-    answer = interrupt(question)
-    await asyncio.sleep(seconds)
-    return f"the person said {answer}"
-
-
 def ask_person(question: str) -> str:
     """Ask the person, and wait for the answer."""
     return f"the person said {interrupt(question)}"
 
 
-graph = build(tools=[slow_tool, ask_person, ask_and_wait]).compile(name="everlong")
+graph = build(tools=[slow_tool, ask_person]).compile(name="everlong")
