@@ -168,7 +168,7 @@ class Eviction(Section):
         default=80_000, ge=1_000, description="Texts longer than this, in characters."
     )
     preview_chars: int = Field(
-        default=2_000, ge=100, description="Characters of the head and of the tail that stay."
+        default=2_000, ge=100, description="Characters that stay: half from each end."
     )
     exempt_tools: tuple[str, ...] = Field(
         default=READ_BACK_TOOLS, description="Tools whose results are never moved."

@@ -7,7 +7,6 @@ from langgraph.runtime import Runtime
 
 from everlong.nodes.context import Context
 from everlong.nodes.eviction import moved
-from everlong.nodes.meter import recounted
 from everlong.nodes.pruning import EVICTED
 from everlong.nodes.run import run_of
 from everlong.nodes.state import State, Update
@@ -19,7 +18,8 @@ log = logging.getLogger("everlong.eviction")
 async def evict(state: State, runtime: Runtime[Context]) -> Update:
     """Move each oversized tool result to the store; the message keeps its id, name and status.
 
-    Reads and writes `messages`, `meter`. Where the store fails, the original stays.
+    Reads and writes `messages`, which no meter counts yet. Where the store fails, the original
+    stays.
     """
     run = run_of(state, runtime)
     done: dict[str | None, ToolMessage] = {}
@@ -35,7 +35,4 @@ async def evict(state: State, runtime: Runtime[Context]) -> Update:
         record = evicted.additional_kwargs[EVICTED]
         log.info("Evicted %s: %d characters → %s", message.id, record["chars"], record["path"])
         run.tell({"type": "eviction", "message": message.id, **record})
-    if not done:
-        return Update()
-    meter = recounted([done.get(message.id, message) for message in state.messages])
-    return Update(messages=list(done.values()), meter=meter)
+    return Update(messages=list(done.values())) if done else Update()

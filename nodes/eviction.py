@@ -41,7 +41,8 @@ async def moved(run: Run, store: BaseStore, message: ToolMessage) -> ToolMessage
     Raises:
         Exception: the store's own; LookupError where a stored text is gone.
     """
-    _, preview = eviction_limits(run.context)
+    _, preview_chars = eviction_limits(run.context)
+    preview = max(preview_chars // 2, 1)
     record: dict[str, Any] = dict(message.additional_kwargs.get(EVICTED, {}))
     if WAITING in record:
         head, tail = await _ends(run, store, record, preview)

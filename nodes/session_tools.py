@@ -37,13 +37,17 @@ async def session_search(
     hits = await transcripts.search(
         store, user_of(runtime), query, thread_id=thread_id, limit=limit
     )
-    found = [_hit(hit.entry, query) for hit in hits]
-    if len(hits) < limit:
+    found = [(_covers(hit.entry.text, query), _hit(hit.entry, query)) for hit in hits]
+    if len(found) < limit or not any(covers for covers, _ in found):
         stored = await file_search.search(
-            store, user_of(runtime), query, prefix=LARGE_RESULTS, limit=limit - len(hits)
+            store, user_of(runtime), query, prefix=LARGE_RESULTS, limit=limit
         )
-        found += [f"Source: {line.path}#{line.line}\n{line.text}" for line in stored]
-    return "\n\n".join(found) or f"Nothing was said about {query!r}."
+        found += [
+            (_covers(line.text, query), f"Source: {line.path}#{line.line}\n{line.text}")
+            for line in stored
+        ]
+    found.sort(key=lambda one: one[0], reverse=True)
+    return "\n\n".join(text for _, text in found[:limit]) or f"Nothing was said about {query!r}."
 
 
 @tool
@@ -64,6 +68,12 @@ async def session_history(
     if not entries:
         return f"The archive holds no message {first} of {thread_id!r}."
     return "\n\n".join(_entry(entry, entry.text[:MESSAGE_CHARS]) for entry in entries)
+
+
+def _covers(text: str, query: str) -> bool:
+    """Tell whether a text holds every word of the query as it is written."""
+    folded = text.casefold()
+    return all(word in folded for word in query.casefold().split())
 
 
 def source_of(entry: transcripts.Entry) -> str:

@@ -76,7 +76,7 @@ def compaction_trigger(context: Context, state: State) -> Trigger | None:
 
 
 def eviction_limits(context: Context) -> tuple[int, int]:
-    """Return the characters over which a result moves, and those of each preview (R30).
+    """Return the characters over which a result moves, and those of the preview (R30).
 
     Both are smaller where a quarter of the window is smaller.
     """

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -67,16 +68,24 @@ _SPOKEN = {
     "reasoning": "reasoning",
     "refusal": "refusal",
 }
+REMEMBERED_CHARS = 8_000
 _UNSPOKEN = frozenset({"signature", "thought_signature", "encrypted_content"})
 _BASE64 = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 _HAN = re.compile(r"[\u4e00-\u9fff]+")
 
 
 def estimate_text(text: str) -> int:
-    """Return the tokens of `text`."""
+    """Return the tokens of `text`; what was estimated lately is not estimated again."""
+    return _remembered(text) if len(text) <= REMEMBERED_CHARS else _estimate(text)
+
+
+def _estimate(text: str) -> int:
     pieces = Counter[str](_PIECE.findall(text))
     hundredths = sum(_price(piece) * times for piece, times in pieces.items())
     return -(-hundredths * _MARGIN // (_TOKEN * 100))
+
+
+_remembered = lru_cache(maxsize=2_048)(_estimate)
 
 
 def estimate_message(message: BaseMessage) -> int:

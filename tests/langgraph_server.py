@@ -71,7 +71,8 @@ class LangGraphServer:
         command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
         command += ["--host", "127.0.0.1", "--port", str(port or _free_port())]
         command += ["--n-jobs-per-worker", str(self._workers)]
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
+            said_before = log.tell()
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
                 command,
                 cwd=self._folder,
@@ -81,11 +82,11 @@ class LangGraphServer:
                 stderr=log,
                 start_new_session=True,
             )
-        self._await_answer(self._process)
+        self._await_answer(self._process, said_before)
 
-    def _await_answer(self, process: subprocess.Popen[bytes]) -> None:
+    def _await_answer(self, process: subprocess.Popen[bytes], said_before: int) -> None:
         until = time.monotonic() + START_SECONDS
-        while not (named := ADDRESS.search(self.log_text())) or not _answers(named[0]):
+        while not (named := ADDRESS.search(self.log_text(said_before))) or not _answers(named[0]):
             if process.poll() is not None or time.monotonic() > until:
                 self.kill()
                 msg = f"the server does not answer; its log ends:\n{self.log_text()[-4_000:]}"
@@ -110,9 +111,9 @@ class LangGraphServer:
                 self._process.wait(STOP_SECONDS)
             self._process = None
 
-    def log_text(self) -> str:
-        """Return what it has said since it was started."""
-        return self.log.read_text("utf-8", "replace")
+    def log_text(self, skipped_bytes: int = 0) -> str:
+        """Return what it has said."""
+        return self.log.read_bytes()[skipped_bytes:].decode("utf-8", "replace")
 
 
 def _environment() -> dict[str, str]:
