@@ -45,7 +45,7 @@ async def open_call(
     if state.owner not in ("", run.user_id):
         msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
         raise InvalidInputError(msg)
-    mended = await _mended(run, state.messages)
+    mended = await _mended(run, state)
     messages = state.messages if mended is None else mended
     if phase == "answer":
         _refuse_nothing_to_answer(messages)
@@ -84,12 +84,12 @@ def _first_new(state: State) -> str:
     return str(new[0].id) if new else ""
 
 
-async def _mended(run: Run, messages: Sequence[BaseMessage]) -> list[BaseMessage] | None:
+async def _mended(run: Run, state: State) -> list[BaseMessage] | None:
     """Return the history as it has to be, or None when it is so already."""
-    storable = [_storable(message) for message in messages if not _is_blank(message)]
-    changed = len(storable) < len(messages) or any(
-        a is not b for a, b in zip(storable, messages, strict=True)
-    )
+    new = uncounted(state.messages, state.meter)
+    kept = [_storable(message) for message in new if not _is_blank(message)]
+    changed = len(kept) < len(new) or any(a is not b for a, b in zip(kept, new, strict=True))
+    storable = [*state.messages[: len(state.messages) - len(new)], *kept]
     asked = bool(storable) and isinstance(storable[-1], HumanMessage)
     finished = await _finished(run, storable) if asked else None
     mending = repair(storable, finished=finished, close_open=asked)

@@ -59,14 +59,14 @@ class OpenAICompatible(ChatOpenAI):
     ) -> dict[str, Any]:
         payload = cast("dict[str, Any]", super()._get_request_payload(input_, stop=stop, **kwargs))
         if self.is_openai:
-            return payload
+            return _unwalked(payload)
         if "max_completion_tokens" in payload and not OPENAI_REASONING.match(self.model_name):
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         messages = self._convert_input(input_).to_messages()
         for message, sent in zip(messages, payload["messages"], strict=True):
             if isinstance(message, AIMessage):
                 sent.update(self._reasoning_of(message))
-        return payload
+        return _unwalked(payload)
 
     def _reasoning_of(self, message: AIMessage) -> dict[str, str]:
         """Return the reasoning to send back; DeepSeek wants the field with calls, even empty."""
@@ -100,6 +100,19 @@ class OpenAICompatible(ChatOpenAI):
             reasoning = _field(_field(choices[0], "delta"), REASONING)
             _keep(generation.message, chunk.get("usage"), reasoning)
         return generation
+
+
+def _unwalked(payload: dict[str, Any]) -> dict[str, Any]:
+    """Give the client messages and tools as they go over the wire.
+
+    It walks each field of every message and schema otherwise, which takes longer than all else in
+    a call. What is parsed into a type is left to it.
+    """
+    if "messages" not in payload or "response_format" in payload:
+        return payload
+    wire = {name: payload[name] for name in ("messages", "tools") if name in payload}
+    rest = {name: value for name, value in payload.items() if name not in wire}
+    return rest | {"messages": [], "extra_body": (payload.get("extra_body") or {}) | wire}
 
 
 def _field(record: Any, name: str) -> Any:

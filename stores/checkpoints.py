@@ -31,6 +31,7 @@ CHANNEL = "messages"
 KEYS_TYPE = "everlong.messages"
 KEY_BYTES = 12
 MOST_REMEMBERED_THREADS = 2_000
+MOST_PACKED_IN_THE_LOOP = 200
 SPECIAL = frozenset({*WRITES_IDX_MAP, "__return__", "__pregel_tasks"})
 """Writes that resuming needs: results of tasks, interrupts, answers, errors."""
 
@@ -147,8 +148,7 @@ class PooledSaver(AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON."""
-        kept = {name: clean(config.get(name)) for name in ("metadata", "configurable")}
-        cleaned: Any = {**config, **{name: value for name, value in kept.items() if value}}
+        cleaned = _with_clean_texts(config)
         messages: Any = checkpoint["channel_values"].get(CHANNEL)
         if CHANNEL in new_versions and _are_messages(messages):
             keys = await self._store_messages(cleaned, messages)
@@ -208,7 +208,8 @@ class PooledSaver(AsyncPostgresSaver):
     ) -> MessageKeys:
         """Write the messages that this thread's newest known checkpoint does not hold."""
         place = _place(config)
-        packed = await asyncio.to_thread(self._packed, messages)
+        few = len(messages) <= MOST_PACKED_IN_THE_LOOP
+        packed = self._packed(messages) if few else await asyncio.to_thread(self._packed, messages)
         known = self._stored.get(place, set())
         rows = [(*place, key, kind, blob) for key, kind, blob in packed if key not in known]
         if rows:
@@ -276,6 +277,21 @@ class PooledSaver(AsyncPostgresSaver):
             for row in await cur.fetchall():
                 used = {key for blob in row["blobs"] if blob for key in _split(bytes(blob))}
                 await cur.execute(DELETE_UNUSED, (thread_id, row["ns"], list(used)))
+
+
+def _with_clean_texts(config: RunnableConfig) -> Any:
+    """Clean the texts that become a checkpoint's metadata; nothing below them does."""
+    fields: dict[str, Any] = dict(config)
+    for name in ("metadata", "configurable"):
+        found: dict[str, Any] = fields.get(name) or {}
+        if any(
+            isinstance(value, str) and clean_text(value) is not value for value in found.values()
+        ):
+            fields[name] = {
+                key: clean_text(value) if isinstance(value, str) else value
+                for key, value in found.items()
+            }
+    return fields
 
 
 def _are_messages(value: Any) -> bool:

@@ -169,7 +169,7 @@ class Terminal:
         try:
             wait_until(lambda: self.text.count(text) >= count)
         except AssertionError:
-            print("TEXT", repr(self.text[-1500:])); os.kill(self.process.pid, signal.SIGABRT); import time; time.sleep(1); print(self.text[-5000:])
+            print("TEXT", repr(self.text[-300:])); import subprocess as sp; print(sp.run(["grep", "-E", "Sig", f"/proc/{self.process.pid}/status"], capture_output=True, text=True).stdout, self.text.count("^C"), "tcgetattr", termios.tcgetattr(self._master), os.tcgetpgrp(self._master), self.process.pid); os.kill(self.process.pid, signal.SIGABRT); import time; time.sleep(1); print(self.text[-5000:])
             raise
 
     def await_end(self) -> int:

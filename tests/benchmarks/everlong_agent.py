@@ -3,7 +3,7 @@
 from contextlib import AsyncExitStack
 from typing import Any
 
-from contestants._lc import PYTHON, SYSTEM, chat_model, fetch_tool  # noqa: F401 - read by the harness
+from contestants._lc import PYTHON, SYSTEM, fetch_tool  # noqa: F401 - read by the harness
 
 IMPORT = "from everlong.graph.runtime import open_agent; import langchain_openai"
 PACKAGES = ["everlong", "langgraph", "langgraph-checkpoint-postgres", "langchain-openai"]
@@ -19,9 +19,12 @@ class EverlongAgent:
 
     @classmethod
     async def create(cls, base_url: str, pg_dsn: str, th: dict[str, Any]) -> "EverlongAgent":
+        import os
+
         from everlong.graph.runtime import open_agent
         from everlong.nodes.context import Compaction, Context, Memory
 
+        os.environ |= {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "x"}
         self = cls()
         self.stack = AsyncExitStack()
         self.agent = await self.stack.enter_async_context(
@@ -29,7 +32,7 @@ class EverlongAgent:
         )
         self.context = Context(
             user_id="bench",
-            model=chat_model(base_url, th),
+            model="openai:gpt-4o",
             system_prompt=SYSTEM,
             compaction=Compaction(
                 flush_before=False,

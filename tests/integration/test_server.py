@@ -182,28 +182,19 @@ async def test_a_server_that_is_started_twice_loses_nothing(
         assert len(await thread.texts()) == 6
 
 
-async def test_the_embedded_database_lives_as_long_as_the_server(new_home, server_folder):
-    alone = LangGraphServer(server_folder, EVERLONG_HOME=str(new_home))
+async def test_each_loop_sets_up_the_embedded_database_which_ends_with_the_server(
+    new_home, server_folder
+):
+    settings = {"EVERLONG_HOME": str(new_home), "EVERLONG_POOL_SIZE": "2"}
+    alone = LangGraphServer(server_folder, BG_JOB_ISOLATED_LOOPS="true", **settings)
     await asyncio.to_thread(alone.start)
     try:
         async with get_client(url=alone.url, api_key=None) as client:
-            thread = await HttpThread.new(client, {"user_id": "kim"}, "everlong")
-            await thread.say(CODE)
-            assert not is_stopped(new_home)
-    finally:
-        await asyncio.to_thread(alone.stop)
-
-
-async def test_each_event_loop_sets_up_an_empty_database_without_a_race(server_folder, fresh_dsn):
-    settings = {"DATABASE_URL": fresh_dsn, "EVERLONG_POOL_SIZE": "2"}
-    loops = LangGraphServer(server_folder, workers=4, BG_JOB_ISOLATED_LOOPS="true", **settings)
-    await asyncio.to_thread(loops.start)
-    try:
-        async with get_client(url=loops.url, api_key=None) as client:
             threads = [
                 await HttpThread.new(client, {"user_id": f"kim{n}"}, "everlong") for n in range(4)
             ]
             await asyncio.gather(*(thread.say(CODE) for thread in threads))
             assert [await thread.texts() for thread in threads] == [[CODE, "Confirmed."]] * 4
+        assert not is_stopped(new_home)
     finally:
-        await asyncio.to_thread(loops.stop)
+        await asyncio.to_thread(alone.stop)

@@ -1,6 +1,7 @@
 """Runs of everlong in the real `langgraph dev`: double texting, cancels, strangers, bad input."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -113,12 +114,17 @@ async def test_a_stranger_changes_nothing_and_the_approval_still_waits(begin):
     thread = await begin()
     await thread.say(ASK)
     before = await thread.state()
-    stranger = {"user_id": "eve"}
-    for given in ({"input": said("let me in")}, {"command": {"resume": "yes"}}):
-        with pytest.raises(RunFailedError, match="is not a thread of 'eve'"):
-            await thread.run(**given, context=stranger)
-    with pytest.raises(RunFailedError, match="`user_id`"):
-        await thread.say("who am I?", context={})
+
+    async def refused(named: str, **options: Any) -> None:
+        with pytest.raises(RunFailedError, match=named):
+            await replace(thread).run(**options)
+
+    eve = {"user_id": "eve"}
+    await asyncio.gather(
+        refused("is not a thread of 'eve'", given=said("let me in"), context=eve),
+        refused("is not a thread of 'eve'", command={"resume": "yes"}, context=eve),
+        refused("`user_id`", given=said("who am I?"), context={}),
+    )
     assert await thread.state() == before
     await thread.run(command={"resume": "yes"})
     assert (await thread.texts())[-1] == "ask_person returned: the person said yes"
