@@ -12,6 +12,7 @@ START ─▶ open_call ─▶ evict? ─▶ compact? ─▶ reason ─▶ flush_
   flush_memory  has_records_to_keep  there is a transcript or a memory to write to
   consolidate   call["consolidate"]  fresh ledger entries, and the gap has passed
   compact ─▶ END when the run asked for nothing but compaction; else ─▶ reason
+  open_call ─▶ consolidate when the run asked for nothing but consolidation
 """
 
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from everlong.graph.routes import (
     after_compact,
     after_evict,
     after_flush,
+    after_open_call,
     after_reason,
     before_reasoning,
 )
@@ -69,7 +71,7 @@ def build(
         .add_node("flush_memory", flush_memory, metadata=_about(flush_memory))
         .add_node("consolidate", consolidate, metadata=_about(consolidate))
         .add_edge(START, "open_call")
-        .add_conditional_edges("open_call", before_reasoning)
+        .add_conditional_edges("open_call", after_open_call)
         .add_conditional_edges("evict", after_evict)
         .add_conditional_edges("compact", after_compact)
         .add_conditional_edges("reason", after_reason)

@@ -31,6 +31,15 @@ def has_records_to_keep(runtime: Runtime[Context]) -> bool:
     return runtime.store is not None and (context.transcript or context.memory.enabled)
 
 
+def after_open_call(
+    state: State, runtime: Runtime[Context]
+) -> Literal["evict", "compact", "reason", "consolidate"]:
+    """Consolidate where only that was asked for; else look at what the history needs."""
+    if state.phase == "consolidate_only":
+        return "consolidate"
+    return before_reasoning(state, runtime)
+
+
 def before_reasoning(
     state: State, runtime: Runtime[Context]
 ) -> Literal["evict", "compact", "reason"]:

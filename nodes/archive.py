@@ -37,6 +37,7 @@ async def archive(run: Run, state: State) -> dict[str, Any]:
         return state.archived
     count = int(state.archived.get("count", 0))
     new = after(state.messages, str(state.archived.get("through", "")))
+    edited = new is None
     if new is None:  # the watermark's message was edited away: ask the archive what it holds
         held = {
             entry.message_id for entry in await transcripts.read(store, run.user_id, run.thread_id)
@@ -47,6 +48,12 @@ async def archive(run: Run, state: State) -> dict[str, Any]:
     if not new:
         return state.archived
     await transcripts.append(
-        store, run.user_id, run.thread_id, new, first=count, instant=run.instant
+        store,
+        run.user_id,
+        run.thread_id,
+        new,
+        first=count,
+        instant=run.instant,
+        may_be_there=edited,
     )
     return {"through": new[-1].id, "count": count + len(new)}

@@ -30,7 +30,7 @@ async def memory_search(
     found = await pages.search(store, user_of(runtime), query, limit=limit)
     if not found:
         return f"Nothing is remembered about {query!r}."
-    return "\n".join(f"Source: {one.source}: {_short(one.text)}" for one in found)
+    return "\n\n".join(f"Source: {one.source}\n{_short(one.text)}" for one in found)
 
 
 @tool

@@ -17,7 +17,7 @@ from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
 from everlong.nodes.rewriting import whole_history
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import Call, State, Update
+from everlong.nodes.state import Call, Phase, State, Update
 from everlong.nodes.thresholds import window_for
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.transcript import call_ids
@@ -41,7 +41,7 @@ async def open_call(
     run = run_of(state, runtime)
     await load(run.context.model)
     wish = state.request or {}
-    phase = "compact_only" if wish.get("compact") else "answer"
+    phase = _phase(wish)
     if state.owner not in ("", run.user_id):
         msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
         raise InvalidInputError(msg)
@@ -68,6 +68,12 @@ async def open_call(
     if mended is not None:
         update["messages"] = whole_history(mended)
     return update
+
+
+def _phase(wish: Mapping[str, Any]) -> Phase:
+    if wish.get("compact"):
+        return "compact_only"
+    return "consolidate_only" if wish.get("consolidate") else "answer"
 
 
 def _settings(context: Context) -> dict[str, Any]:
@@ -132,6 +138,6 @@ def _refuse_nothing_to_answer(messages: Sequence[BaseMessage]) -> None:
         msg = (
             "`messages`: expected at least one user message with text or other content; got "
             "nothing to answer. Send `{'messages': [{'role': 'user', 'content': '...'}]}`, or "
-            "`{'request': {'compact': True}}` for a compaction alone."
+            "`{'request': {'compact': True}}` (or `'consolidate'`) for that alone."
         )
         raise InvalidInputError(msg)

@@ -12,7 +12,7 @@ from langgraph.channels import EphemeralValue, UntrackedValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
-Phase = Literal["answer", "compact_only"]
+Phase = Literal["answer", "compact_only", "consolidate_only"]
 
 
 class Call(TypedDict, total=False):
@@ -66,7 +66,7 @@ class Input:
     messages: Annotated[Sequence[AnyMessage], add_messages] = ()
     """New messages: at least one from the user, unless only compaction is asked for."""
     request: Annotated[dict[str, Any] | None, EphemeralValue] = None
-    """`{"compact": true, "instructions": "..."}` asks for a compaction and no answer."""
+    """`{"compact": true, "instructions": "..."}` or `{"consolidate": true}`: only that."""
 
 
 @dataclass(frozen=True, kw_only=True)

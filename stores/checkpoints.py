@@ -7,7 +7,8 @@ of keys, and the messages are rows of their own, so that a step costs its new me
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -74,6 +75,10 @@ AND NOT EXISTS (
     AND coalesce(kept.metadata->>'run_id', '') <> ALL(%(runs)s)
     AND kept.checkpoint->'channel_versions'->>b.channel = b.version
 )"""
+
+
+Row = tuple[str, str, bytes, str, bytes]
+_with_the_next_write: ContextVar[Sequence[Row]] = ContextVar("everlong_messages", default=())
 
 
 @dataclass(frozen=True)
@@ -150,11 +155,27 @@ class PooledSaver(AsyncPostgresSaver):
         """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON."""
         cleaned = _with_clean_texts(config)
         messages: Any = checkpoint["channel_values"].get(CHANNEL)
-        if CHANNEL in new_versions and _are_messages(messages):
-            keys = await self._store_messages(cleaned, messages)
-            values = checkpoint["channel_values"] | {CHANNEL: keys}
-            checkpoint = cast("Checkpoint", checkpoint | {"channel_values": values})
-        return await super().aput(cleaned, checkpoint, clean(metadata), new_versions)
+        if CHANNEL not in new_versions or not _are_messages(messages):
+            return await super().aput(cleaned, checkpoint, clean(metadata), new_versions)
+        keys, rows = await self._keyed(_place(cleaned), messages)
+        values = checkpoint["channel_values"] | {CHANNEL: MessageKeys(keys)}
+        checkpoint = cast("Checkpoint", checkpoint | {"channel_values": values})
+        outside = _with_the_next_write.set(rows)
+        try:
+            written = await super().aput(cleaned, checkpoint, clean(metadata), new_versions)
+        finally:
+            _with_the_next_write.reset(outside)
+        self._remember(_place(cleaned), keys)
+        return written
+
+    @contextlib.asynccontextmanager
+    async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[Any]:
+        """Open a cursor; a checkpoint's messages go in the same round trip and transaction."""
+        async with super()._cursor(pipeline=pipeline) as cur:
+            if rows := _with_the_next_write.get():
+                _with_the_next_write.set(())
+                await cur.executemany(INSERT, rows)
+            yield cur
 
     async def aput_writes(
         self,
@@ -203,21 +224,15 @@ class PooledSaver(AsyncPostgresSaver):
             row = await cur.fetchone()
         return str((row and row["owner"]) or "")
 
-    async def _store_messages(
-        self, config: RunnableConfig, messages: Sequence[BaseMessage]
-    ) -> MessageKeys:
-        """Write the messages that this thread's newest known checkpoint does not hold."""
-        place = _place(config)
+    async def _keyed(
+        self, place: tuple[str, str], messages: Sequence[BaseMessage]
+    ) -> tuple[tuple[bytes, ...], list[Row]]:
+        """Return the messages' keys, and rows for those that are not known to be stored."""
         few = len(messages) <= MOST_PACKED_IN_THE_LOOP
         packed = self._packed(messages) if few else await asyncio.to_thread(self._packed, messages)
         known = self._stored.get(place, set())
         rows = [(*place, key, kind, blob) for key, kind, blob in packed if key not in known]
-        if rows:
-            async with self._cursor(pipeline=True) as cur:
-                await cur.executemany(INSERT, rows)
-        keys = tuple(key for key, _, _ in packed)
-        self._remember(place, keys)
-        return MessageKeys(keys)
+        return tuple(key for key, _, _ in packed), rows
 
     def _remember(self, place: tuple[str, str], keys: Sequence[bytes]) -> None:
         """Note what is stored of a thread, for the threads that were used last."""

@@ -59,7 +59,7 @@ class Hit:
     after: tuple[Entry, ...]
 
 
-async def append(
+async def append(  # noqa: PLR0913 - whose, what, where, when
     store: BaseStore,
     user_id: str,
     thread_id: str,
@@ -67,14 +67,16 @@ async def append(
     *,
     first: int,
     instant: str,
+    may_be_there: bool = True,
 ) -> int:
     """Add messages, numbered from `first`; return how many were new.
 
-    One that is there already stays as it is, so a preview never takes the place of its original.
+    One that is there already stays as it is, so a preview never takes the place of its original;
+    a caller that knows better (`may_be_there`) spares the look.
     """
     place = space(user_id, "transcripts", thread_id)
     names = [f"{n:08d}-{key(one.id or _spelled(one))}" for n, one in enumerate(messages, first)]
-    held = await _held(store, place, names)
+    held = await _held(store, place, names) if may_be_there else set[str]()
     puts: list[PutOp] = []
     for number, (name, message) in enumerate(zip(names, messages, strict=True), first):
         if name not in held:

@@ -172,6 +172,10 @@ class Terminal:
             print("TEXT", repr(self.text[-300:])); import subprocess as sp; print(sp.run(["grep", "-E", "Sig", f"/proc/{self.process.pid}/status"], capture_output=True, text=True).stdout, self.text.count("^C"), "tcgetattr", termios.tcgetattr(self._master), os.tcgetpgrp(self._master), self.process.pid); os.kill(self.process.pid, signal.SIGABRT); import time; time.sleep(1); print(self.text[-5000:])
             raise
 
+    def await_prompt(self) -> None:
+        """Return when the chat reads a line: what is typed earlier meets another terminal mode."""
+        wait_until(lambda: self.text.endswith("› "))
+
     def await_end(self) -> int:
         """Return the exit code; the output has to be read meanwhile, or the command waits."""
         wait_until(lambda: (self.text, self.process.poll())[1] is not None)

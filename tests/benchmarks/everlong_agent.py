@@ -24,7 +24,7 @@ class EverlongAgent:
         from everlong.graph.runtime import open_agent
         from everlong.nodes.context import Compaction, Context, Memory
 
-        os.environ |= {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "x"}
+        os.environ |= {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "x"}  # noqa: TID251
         self = cls()
         self.stack = AsyncExitStack()
         self.agent = await self.stack.enter_async_context(

@@ -7,7 +7,6 @@ from rich.cells import cell_len
 from cli_process import in_terminal
 
 CTRL_C, CTRL_D = "\x03", "\x04"
-PROMPT = "› "
 TOOLS = ("--tools", "cli_tools:TOOLS")
 LONG = (
     "请记住：任务编号 CTX-009。要确认四项：Java 版本、Spring Boot 版本、启动类、源码目录；"
@@ -22,16 +21,19 @@ def chat(dsn, *more, columns=80, **environment):
 
 def test_ctrl_c_stops_the_answer_and_not_the_conversation(dsn):
     with chat(dsn, *TOOLS) as terminal:
-        terminal.await_text(PROMPT)
+        terminal.await_prompt()
         terminal.type('call slow {"seconds": 55}\r')
         terminal.await_text("thinking 0:00:01")
         terminal.type(CTRL_C)
         terminal.await_text("stopped")
         terminal.await_text("the question stays")
+        terminal.await_prompt()
         terminal.type("My code word is heron.\r")
         terminal.await_text("1 fact written")
+        terminal.await_prompt()
         terminal.type("What is my code word?\r")
         terminal.await_text("You said: my code word is heron.")
+        terminal.await_prompt()
         terminal.type(CTRL_D)
         assert terminal.await_end() == 0
         assert "Traceback" not in terminal.text
@@ -40,11 +42,11 @@ def test_ctrl_c_stops_the_answer_and_not_the_conversation(dsn):
 
 def test_ctrl_c_drops_what_is_typed_and_leaves_at_an_empty_prompt(dsn):
     with chat(dsn) as terminal:
-        terminal.await_text(PROMPT)
+        terminal.await_prompt()
         terminal.type("half a line")
         terminal.await_text("half a line")
         terminal.type(CTRL_C)
-        terminal.await_text(PROMPT, count=2)
+        terminal.await_prompt()
         terminal.type(CTRL_C)
         assert terminal.await_end() == 0
         assert "everlong:" not in terminal.text
@@ -62,15 +64,19 @@ def test_ctrl_c_while_the_database_is_opened_ends_quietly():
 
 def test_sixty_columns_cut_no_line(dsn):
     with chat(dsn, columns=60) as terminal:
-        terminal.await_text(PROMPT)
+        terminal.await_prompt()
         terminal.type("/help\r")
         terminal.await_text("an empty line")
+        terminal.await_prompt()
         terminal.type(f"{LONG}\r")
         terminal.await_text("1 fact written")
+        terminal.await_prompt()
         terminal.type("请总结已确认和待确认的内容。\r")
         terminal.await_text("memory:", count=3)
+        terminal.await_prompt()
         terminal.type("/where\r")
         terminal.await_text("compacted")
+        terminal.await_prompt()
         terminal.type(CTRL_D)
         assert terminal.await_end() == 0
         printed = [line for line in terminal.text.splitlines() if not line.startswith("› ")]

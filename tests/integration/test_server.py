@@ -5,7 +5,7 @@ import asyncio
 from langgraph_sdk import get_client
 
 from everlong.graph.demo_examples import CHINESE_PROMPT, MIGRATION_ROUNDS
-from everlong.stores import ledger, memory
+from everlong.stores import ledger, memory, pages
 from everlong.stores.postgres import open_stores
 from fix_postgres import is_stopped
 from http_thread import HttpThread
@@ -59,6 +59,38 @@ async def test_a_fact_is_confirmed_without_a_tool_and_is_in_the_ledger_only(begi
         assert ledger.render_day(entries).count("## Memory Flush") == 1
         assert "ALPHA" in entries[0].text
         assert await memory.read(stores.store, user_id) is None
+
+
+async def test_e2_comes_out_by_http(begin, server_dsn):
+    """E2 of docs/behaviour.md: the document, a new session, the ledger, and the way back."""
+    settings = {"consolidate": "on_request"}
+    first = await begin("everlong", memory=settings)
+    user_id = first.context["user_id"]
+
+    async def session():
+        return await begin("everlong", memory=settings, user_id=user_id)
+
+    await first.say(
+        "Don't call any tool, just confirm: our exports go through Shanghai port only, "
+        "customer code ALPHA"
+    )
+    await first.run({"request": {"consolidate": True}})
+    assert "memory.consolidated" in [event["type"] for event in first.streamed("custom")]
+    question = "Which port do our exports use, and what is the customer code?"
+    answer = await (await session()).say(question)
+    assert "Shanghai" in answer
+    assert "ALPHA" in answer
+    assert "Source: MEMORY.md#" in answer
+    async with open_stores(server_dsn, pool_size=2) as stores:
+        assert "Shanghai" in (await memory.read(stores.store, user_id)).text
+        (entry,) = await ledger.entries(stores.store, user_id)
+        await memory.clear(stores.store, user_id)
+        answer = await (await session()).say(question)
+        assert "Shanghai" in answer
+        assert f"Source: memory/{entry.day}.md#" in answer
+        fact = "Exports go through Shanghai port only, customer code ALPHA."
+        await (await session()).say(f'call memory_save {{"content": "{fact}"}}')
+        assert fact in await pages.document_text(stores.store, user_id)
 
 
 async def test_studio_sees_the_graph_its_nodes_and_its_input(http_client):

@@ -254,3 +254,13 @@ async def test_a_plain_call_flushes_whether_or_not_tools_were_called(converse):
     talk = converse(model=model, memory=ON)
     await talk.say("look")
     assert "[tool list_files]" in inner(model, "NO_REPLY")[0]
+
+
+async def test_consolidation_on_request_answers_nothing_and_needs_no_message(converse):
+    model = ScriptedModel(script=script_of(flush=FACT))
+    talk = converse(model=model, memory=ON)
+    await talk.say("our exports go through Shanghai")
+    before = await talk.messages()
+    assert await talk.send({"request": {"consolidate": True}}) == before
+    assert (await memory.read(talk.store, "kim")).text == "# Trade\n" + FACT
+    assert "memory.consolidated" in talk.event_types()

@@ -132,9 +132,9 @@ async def test_search_takes_several_words_chinese_and_identifiers(converse, quer
         "- 我们的出口只走上海港",
         "- order PX-4471 is the pilot",
     )
-    first = (await told(talk)).splitlines()[0]
+    source, first = (await told(talk)).splitlines()[:2]
     assert found in first
-    assert first.startswith("Source: memory/2026-03-01.md#")
+    assert source.startswith("Source: memory/2026-03-01.md#")
 
 
 async def test_search_finds_nothing_for_an_unrelated_word_and_nothing_of_strangers(converse):
