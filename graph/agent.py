@@ -12,7 +12,8 @@ START ─▶ open_call ─▶ evict? ─▶ compact? ─▶ reason ─▶ flush_
   flush_memory  has_records_to_keep  there is a transcript or a memory to write to
   consolidate   call["consolidate"]  fresh ledger entries, and the gap has passed
   compact ─▶ END when the run asked for nothing but compaction; else ─▶ reason
-  open_call ─▶ consolidate when the run asked for nothing but consolidation
+  open_call ─▶ consolidate when the run asked for nothing but consolidation; ─▶ tools when the
+  history ends in calls that still have to run
 """
 
 from collections.abc import Callable, Sequence

@@ -3,12 +3,13 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
+LOOK_SECONDS = 0.1
 END_SECONDS = 3
 """How long to wait at the end for what was cancelled."""
 
@@ -58,10 +59,17 @@ class LoopThread:
 
         self._loop.call_soon_threadsafe(begin)
         try:
-            return ended.result()
+            return _awaited(ended)
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(cancel)
-            return ended.result()
+            return _awaited(ended)
+
+
+def _awaited(ended: "Future[T]") -> T:
+    """Wait for the result, looking up now and then: a lock may sleep through a signal."""
+    while not ended.done():
+        wait([ended], timeout=LOOK_SECONDS)
+    return ended.result()
 
 
 def _pass_on(ended: "Future[T]", task: "asyncio.Task[T]") -> None:

@@ -33,10 +33,12 @@ def has_records_to_keep(runtime: Runtime[Context]) -> bool:
 
 def after_open_call(
     state: State, runtime: Runtime[Context]
-) -> Literal["evict", "compact", "reason", "consolidate"]:
-    """Consolidate where only that was asked for; else look at what the history needs."""
+) -> Literal["evict", "compact", "reason", "tools", "consolidate"]:
+    """Consolidate where only that was asked for, run calls that are open, else look further."""
     if state.phase == "consolidate_only":
         return "consolidate"
+    if state.phase == "answer" and wants_tools(state):
+        return "tools"
     return before_reasoning(state, runtime)
 
 

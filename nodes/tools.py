@@ -20,6 +20,7 @@ from langgraph.types import Command, Interrupt
 
 from everlong.nodes.context import Context
 from everlong.nodes.eviction import spilled
+from everlong.nodes.models import load
 from everlong.nodes.repair import error_result
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
@@ -50,6 +51,7 @@ async def tools(
         GraphInterrupt: calls wait for a person; all of them in one.
     """
     run = run_of(state, runtime)
+    await load(run.context.model)  # the forks ask for its window, perhaps first after a restart
     asking = cast("AIMessage", state.messages[-1])
     rounds = state.call.get("tool_rounds", 0) + 1
     outcomes: list[Outcome] = [_malformed(asking, call) for call in asking.invalid_tool_calls]

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command, interrupt
 
@@ -211,3 +211,12 @@ async def test_a_cancelled_call_loses_no_finished_result(converse):
     done, stopped = results(talk.last_request)
     assert done.text == "receipt 5512"
     assert stopped.status == "error"
+
+
+async def test_a_history_that_ends_in_open_calls_runs_them_first(converse):
+    till = Till()
+    talk = converse(model=ScriptedModel(script=["Charged."]), tools=till.tools)
+    history = [HumanMessage("charge 5"), calling(("charge_card", {"amount": 5}))]
+    messages = await talk.send({"messages": history})
+    assert messages[-1].text == "Charged."
+    assert till.charged == 1

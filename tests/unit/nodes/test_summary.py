@@ -38,7 +38,7 @@ def test_calls_are_rendered_with_their_arguments_and_images_by_a_word():
     call = {"name": "weather", "args": {"city": "Ōsaka"}, "id": "c"}
     rendered = render_messages(
         [
-            HumanMessage([{"type": "text", "text": "look"}, {"type": "image", "base64": "A" * 999}]),
+            HumanMessage([{"type": "text", "text": "look"}, {"type": "image", "base64": "AA"}]),
             AIMessage("", tool_calls=[call]),
         ]
     )
