@@ -139,14 +139,15 @@ def _by_reference(message: BaseMessage) -> list[Said]:
 def sourced(text: str) -> list[tuple[str, str]]:
     """Return the statements of a search's result, each with the `Source:` line that belongs to it.
 
-    That is the next one of the same paragraph, else the last one before, else the next of all.
+    That is the next one of the same paragraph, else the last one before, else the next of all. A
+    result without any says that nothing was found.
     """
     lines = text.splitlines()[:MOST_OF_ONE]
     marks = {
         place: mark["name"] for place, line in enumerate(lines) if (mark := _SOURCE.match(line))
     }
     found: list[tuple[str, str]] = []
-    for place, line in enumerate(lines):
+    for place, line in enumerate(lines if marks else ()):
         if place not in marks and line.strip():
             source = _source_of(place, lines, marks)
             found += [(core(one), source) for one in sentences(line) if not is_question(one)]
