@@ -4,16 +4,17 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from everlong.graph.cli_chat_commands import is_command, obey
 from everlong.graph.cli_loop import LoopThread, Stopped
-from everlong.graph.cli_open import is_embedded, opened_agent, tools_of, where
+from everlong.graph.cli_open import Tools, opened_agent, tools_of, where
 from everlong.graph.cli_session import Session
 from everlong.graph.cli_settings import context_for
+from everlong.graph.runtime import Agent
 from everlong.graph.terminal import out, put, waiting
 from everlong.nodes.models import load
-from everlong.stores.database import open_database
 
 try:
     import readline
@@ -28,51 +29,56 @@ CLOSE_SECONDS = 5
 def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: str | None) -> int:
     """Talk until the input ends; 1 where a message of a script was not answered."""
     interactive = sys.stdin.isatty()
-    stack = AsyncExitStack()
+    context = context_for(user, model)
+    line = Line(dsn=dsn, tools=tools_of(tools))
     with LoopThread() as loop:
         try:
-            session = loop.run(_open(stack, user, thread, tools=tools, dsn=dsn, model=model))
-            if interactive:
-                put(f"  {HINT}", style="dim")
+            with waiting(f"Loading {context.model}"):
+                loop.run(load(context.model))
+            agent = loop.run(line.open())
+            session = Session(agent=agent, context=context, thread_id=thread, reopen=line.open)
+            _show_head(session, dsn, interactive=interactive)
             loop.run(session.greet())
             _talk(loop, session, interactive=interactive)
         except Stopped:
             raise KeyboardInterrupt from None
         finally:
-            loop.run(_close(stack))
+            loop.run(line.close())
     return 1 if session.has_failed and not interactive else 0
 
 
-async def _open(
-    stack: AsyncExitStack,
-    user: str,
-    thread: str,
-    *,
-    tools: str | None,
-    dsn: str | None,
-    model: str | None,
-) -> Session:
-    context = context_for(user, model)
-    await load(context.model)
-    own = tools_of(tools)
-    agent = await stack.enter_async_context(opened_agent(dsn, own))
+@dataclass(kw_only=True)
+class Line:
+    """The agent on its database, which may be opened again after a loss."""
 
-    async def revive() -> None:
-        """Start the embedded server again, where that is what has gone away."""
-        if is_embedded(dsn):
-            with waiting(f"Opening {where(dsn)}"):
-                await stack.enter_async_context(open_database(dsn))
+    dsn: str | None
+    tools: Tools
+    _open: AsyncExitStack = field(default_factory=AsyncExitStack)
 
-    about = f"  thread {thread}, user {user}, model {context.model}, {where(dsn)}"
-    put(about, lead="everlong", lead_style="bold cyan", indent="  ")
-    return Session(agent=agent, context=context, thread_id=thread, revive=revive)
+    async def open(self) -> Agent:
+        """Open the agent with connections of its own; the embedded server is started if it ended.
+
+        After a loss that is quicker and surer than a pool that waits longer with each attempt.
+        """
+        opening = AsyncExitStack()
+        agent = await opening.enter_async_context(opened_agent(self.dsn, self.tools))
+        await self.close()
+        self._open = opening
+        return agent
+
+    async def close(self) -> None:
+        """Close what is open; a database that does not answer holds nobody back."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._open.aclose()
 
 
-async def _close(stack: AsyncExitStack) -> None:
-    """Close what is open; a database that does not answer holds nobody back."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await stack.aclose()
+def _show_head(session: Session, dsn: str | None, *, interactive: bool) -> None:
+    context = session.context
+    about = f"thread {session.thread_id}, user {context.user_id}, model {context.model}"
+    put(f"  {about}, {where(dsn)}", lead="everlong", lead_style="bold cyan", indent="  ")
+    if interactive:
+        put(f"  {HINT}", style="dim")
 
 
 def _talk(loop: LoopThread, session: Session, *, interactive: bool) -> None:

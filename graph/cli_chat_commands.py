@@ -101,5 +101,5 @@ async def _where(session: Session) -> None:
 def _last(receipt: Mapping[str, Any]) -> str:
     """Say when the thread was compacted last, and what came of it."""
     if not receipt:
-        return "never; it is at the first limit that is reached"
+        return "not yet; it will be at the first limit that is reached"
     return f"{receipt.get('at')}: {line_of({'type': 'compaction.finished', **receipt})}"

@@ -23,11 +23,6 @@ from everlong.stores.settings import settings
 Tools = Sequence[BaseTool | Callable[..., Any]]
 
 
-def is_embedded(dsn: str | None) -> bool:
-    """Tell whether nobody names a Postgres, so that the embedded one is used."""
-    return not (dsn or settings().database_url)
-
-
 def where(dsn: str | None) -> str:
     """Say which database is used, without its secrets.
 

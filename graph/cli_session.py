@@ -13,14 +13,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from everlong.graph.cli_chat_view import View
-from everlong.graph.cli_errors import trace
+from everlong.graph.cli_errors import one_line, trace
 from everlong.graph.runtime import Agent
 from everlong.graph.terminal import put_error
 from everlong.graph.wrapping import shortened
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.models import explain
-from everlong.stores.diagnosis import DATABASE_ERRORS, reason_of
+from everlong.stores.diagnosis import DATABASE_ERRORS, STORE_ERROR, reason_of
 
 MODES = ["messages", "custom", "updates"]
 STAYS = "(the question stays in the conversation; an empty line asks it again)"
@@ -45,8 +45,8 @@ class Session:
     agent: Agent
     context: Context
     thread_id: str
-    revive: Callable[[], Awaitable[None]]
-    """Do what can be done here about a database that has gone away."""
+    reopen: Callable[[], Awaitable[Agent]]
+    """Open the agent again, after its database had gone away."""
     view: View = field(default_factory=View)
     has_failed: bool = False
     """A line was not answered."""
@@ -94,7 +94,7 @@ class Session:
         """Do what a line says; a failure is told in one line, and the next line works again."""
         try:
             if self._lost:
-                await self.revive()
+                self.agent = await self.reopen()
             await work()
             self._lost = False
         except DATABASE_ERRORS as error:
@@ -190,8 +190,12 @@ class Session:
     async def _tell_failed(self, error: Exception) -> None:
         trace(error)
         self.has_failed = True
-        put_error(explain(error, self.context.model))
-        await self.survive(self.settle)
+        ours = isinstance(error, STORE_ERROR)
+        put_error(one_line(error) if ours else explain(error, self.context.model))
+        try:
+            await self.settle()
+        except STORE_ERROR as lost:
+            self._tell_lost(lost)
 
 
 def _resume_value(line: str) -> Any:

@@ -86,7 +86,7 @@ class Flow:
         if begins:
             bullet = _BULLET.fullmatch(word)
             item = self._gap + (" " * (cells + 1) if bullet else "")
-            self._hang = max(self._indent, item, key=len)
+            self._hang = max(self._indent, item, key=len)[: self._width // 2]
         self._gap = ""
 
 

@@ -19,6 +19,9 @@ DATABASE_ERRORS = (
 )
 """What is raised where the database does not answer; the pool's time-out among them."""
 
+STORE_ERROR = psycopg.Error
+"""What the database raises, whatever is wrong."""
+
 _TABLES = {
     "checkpoint_migrations": len(AsyncPostgresSaver.MIGRATIONS),
     "store_migrations": len(AsyncPostgresStore.MIGRATIONS),

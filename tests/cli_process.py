@@ -40,7 +40,7 @@ def _environment(given: Mapping[str, str]) -> dict[str, str]:
         for name, value in os.environ.items()  # noqa: TID251 - what a child process is given
         if not name.startswith(("EVERLONG_", "OPENAI_", "DATABASE_URL", "COLUMNS"))
     }
-    return kept | {"PYTHONUNBUFFERED": "1"} | given
+    return {**kept, "PYTHONUNBUFFERED": "1", **given}
 
 
 @dataclass(frozen=True, kw_only=True)
