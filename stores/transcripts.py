@@ -85,9 +85,10 @@ async def append(  # noqa: PLR0913 - whose, what, where, when
                 "message_id": message.id or "",
                 "role": message.type,
                 "at": instant,
-                "text": _says(message)[:MOST_CHARS],
-            }
-            value |= await pack(store, user_id, message)
+            } | await pack(store, user_id, message)
+            text = _says(message)[:MOST_CHARS]
+            if text != message.content or not value["stored"]:
+                value["text"] = text  # else `stored` has the very same
             puts.append(PutOp(place, name, clean(value), index=["text"]))
     await put_all(store, puts)
     return len(puts)
@@ -212,6 +213,8 @@ async def _between(
 
 def _entry(thread_id: str, value: dict[str, Any]) -> Entry:
     fields: dict[str, Any] = value | {"thread_id": thread_id, "number": int(value["number"])}
+    if "text" not in fields:
+        fields["text"] = json.loads(fields["stored"])["data"]["content"]
     return Entry(**fields)
 
 
