@@ -207,6 +207,3 @@ class Memory(Section):
     inject_tokens: int = Field(
         default=8_000, ge=100, description="Most of MEMORY.md that a request carries."
     )
-    ledger_days: int = Field(
-        default=90, ge=1, description="Consumed ledger entries older than this move to the archive."
-    )

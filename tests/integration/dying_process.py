@@ -32,7 +32,18 @@ def tools_noting_in(path: Path):
             file.write(f"booked {room}\n")
         return f"booked {room}, receipt 881\n{WHOLE}"
 
-    return [book]
+    @tool
+    async def fetch_key() -> str:
+        """Fetch the key; a process that is dying does not live to the end of it."""
+        if DYING[0] == "tools":
+            await asyncio.sleep(2)  # the other call has long finished
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "the key"
+
+    return [book, fetch_key]
+
+
+DYING = [""]
 
 
 def script(*, dying: str = ""):
@@ -53,7 +64,7 @@ def script(*, dying: str = ""):
             die_if(dying, "reason")
             return "Booked, receipt 881."
         if "book" in last:
-            return calling(("book", {"room": "12"}))
+            return calling(("book", {"room": "12"}), ("fetch_key", {}))
         return f"Noted: {last}"
 
     return answer
@@ -99,7 +110,7 @@ async def main(dsn: str, node: str, ledger: str) -> None:
             logger = logging.getLogger("everlong.eviction")
             logger.setLevel(logging.INFO)
             logger.addHandler(DyingHandler())
-        dying = node
+        dying = DYING[0] = node
         await say("book the room", ScriptedModel(script=script(dying=node)))
 
 

@@ -33,7 +33,7 @@ async def killed(dsn: str, node: str, notes: Path) -> None:
 
 @pytest.mark.parametrize(
     "node",
-    ["open_call", "evict", "compact", "reason", "flush_memory", "consolidate"],
+    ["open_call", "tools", "evict", "compact", "reason", "flush_memory", "consolidate"],
 )
 async def test_a_call_killed_inside_a_node_goes_on_in_another_process(dsn, tmp_path, node):
     notes = tmp_path / "booked.txt"
@@ -46,8 +46,9 @@ async def test_a_call_killed_inside_a_node_goes_on_in_another_process(dsn, tmp_p
         check_state(messages)
         assert notes.read_text() == "booked 12\n"
         assert messages[-1].text == "Booked, receipt 881."
-        (result,) = [message for message in messages if isinstance(message, ToolMessage)]
+        result, key = [message for message in messages if isinstance(message, ToolMessage)]
         assert "large_tool_results/" in result.text
+        assert key.text == "the key"
         entries = await transcripts.read(agent.store, "kim", "t1")
         texts = [entry.text for entry in entries]
         assert texts.count("book the room") == 1
