@@ -33,6 +33,8 @@ class LoopThread:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._thread.is_alive():
+            return
         ending = asyncio.run_coroutine_threadsafe(_end_all(), self._loop)
         with suppress(TimeoutError):
             ending.result(END_SECONDS)
@@ -59,17 +61,19 @@ class LoopThread:
 
         self._loop.call_soon_threadsafe(begin)
         try:
-            return _awaited(ended)
+            return self._awaited(ended)
         except KeyboardInterrupt:
             self._loop.call_soon_threadsafe(cancel)
-            return _awaited(ended)
+            return self._awaited(ended)
 
-
-def _awaited(ended: "Future[T]") -> T:
-    """Wait for the result, looking up now and then: a lock may sleep through a signal."""
-    while not ended.done():
-        wait([ended], timeout=LOOK_SECONDS)
-    return ended.result()
+    def _awaited(self, ended: "Future[T]") -> T:
+        """Wait for the result, looking up now and then: a lock may sleep through a signal."""
+        while not ended.done():
+            if not self._thread.is_alive():
+                msg = "expected the event loop to run; got its end"
+                raise RuntimeError(msg)
+            wait([ended], timeout=LOOK_SECONDS)
+        return ended.result()
 
 
 def _pass_on(ended: "Future[T]", task: "asyncio.Task[T]") -> None:

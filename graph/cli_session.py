@@ -97,6 +97,8 @@ class Session:
                 self.agent = await self.reopen()
             await work()
             self._lost = False
+        except BrokenPipeError:  # nobody reads any more
+            raise
         except DATABASE_ERRORS as error:
             self._tell_lost(error)
         except Exception as error:  # noqa: BLE001 - whatever fails, the conversation goes on

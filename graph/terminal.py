@@ -13,8 +13,17 @@ from everlong.graph.wrapping import wrapped
 PATIENCE_SECONDS = 1.0
 """What takes longer than this is told."""
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    """A console that says so when nobody reads it any more, in whichever thread."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error again: the base class would end the thread."""
+        raise  # noqa: PLE0704 - called while the error is handled
+
+
+out = _Console(highlight=False)
+err = _Console(stderr=True, highlight=False)
 
 
 def put(
