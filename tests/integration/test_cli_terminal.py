@@ -1,10 +1,11 @@
 """`everlong chat` in a terminal: Ctrl-C, Ctrl-D, and lines that fit."""
 
 import socket
+import subprocess
 
 from rich.cells import cell_len
 
-from cli_process import in_terminal
+from cli_process import COMMAND, in_terminal
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 TOOLS = ("--tools", "cli_tools:TOOLS")
@@ -98,3 +99,19 @@ def test_sixty_columns_hold_the_doctor_and_the_demo(dsn):
             lines = terminal.text.splitlines()
         assert too_wide(lines) == []
         assert len(lines) > 40, words
+
+
+def test_a_reader_who_goes_away_ends_the_chat_and_hangs_nothing(dsn):
+    words = [*COMMAND, "chat", "--user", "kim", "--thread", "t1", "--dsn", dsn]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as chat:
+        assert chat.stdin
+        assert chat.stdout
+        assert chat.stderr
+        chat.stdout.readline()
+        chat.stdout.close()
+        chat.stdin.write(b"one\ntwo\nthree\n")
+        chat.stdin.close()
+        assert chat.wait(30) == 1
+        assert b"Traceback" not in chat.stderr.read()
