@@ -102,4 +102,5 @@ def _last(receipt: Mapping[str, Any]) -> str:
     """Say when the thread was compacted last, and what came of it."""
     if not receipt:
         return "not yet; it will be at the first limit that is reached"
-    return f"{receipt.get('at')}: {line_of({'type': 'compaction.finished', **receipt})}"
+    line = line_of({"type": "compaction.finished", **receipt})
+    return f"{receipt.get('at')}: {line.removeprefix('compacted: ')}"

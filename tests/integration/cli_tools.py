@@ -1,6 +1,7 @@
-"""Tools for a chat of the tests: slow, long, and one that asks a person."""
+"""Tools for a chat of the tests: slow, long, with an effect, and one that asks a person."""
 
 import asyncio
+from pathlib import Path
 
 from langgraph.types import interrupt
 
@@ -9,6 +10,13 @@ async def slow(seconds: float) -> str:
     """Wait for so many seconds."""
     await asyncio.sleep(seconds)
     return f"waited {seconds} s"
+
+
+def book(path: str) -> str:
+    """Add a line to a file: whoever does it twice is found out."""
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write("booked\n")
+    return "booked"
 
 
 def big(characters: int) -> str:
@@ -21,4 +29,4 @@ def send_mail(to: str) -> str:
     return f"mail to {to}: {interrupt({'ask': f'Send the mail to {to}?'})}"
 
 
-TOOLS = [slow, big, send_mail]
+TOOLS = [slow, book, big, send_mail]

@@ -72,22 +72,23 @@ def test_a_database_that_stays_away_ends_with_what_is_lost(home, tmp_path, who):
         assert "Traceback" not in chat.err
 
 
-def test_a_loss_between_the_steps_of_a_call_repeats_no_finished_step(home, tmp_path, who):
-    server = EmbeddedPostgres(home)
+def test_a_loss_between_the_steps_of_a_call_repeats_no_finished_tool(home, tmp_path, who):
+    server, booked = EmbeddedPostgres(home), tmp_path / "booked.txt"
     words = ("chat", *who, "--tools", "cli_tools:TOOLS")
+    line = f'call book {{"path": "{booked}"}} and call slow {{"seconds": 1.5}}'
     with server as dsn, piped(*words, "--dsn", dsn, folder=tmp_path) as chat:
         said(chat, "hello")
-        chat.say('call slow {"seconds": 1.5}')
-        wait_until(lambda: "→ slow" in chat.out)
-        time.sleep(0.5)  # the step that was shown is stored by now
+        chat.say(line)
+        wait_until(lambda: "← booked" in chat.out)
+        time.sleep(0.5)  # what was shown is stored by now
         kill_server(home)
         wait_until(lambda: GONE in chat.err)
         server.start()
         chat.say("")
         wait_until(lambda: "slow returned: waited 1.5 s" in chat.out)
         assert chat.end() == 0, chat.err
-        assert chat.out.count("→ slow") == 1
-        assert messages(dsn, who).count('call slow {"seconds": 1.5}') == 1
+        assert booked.read_text() == "booked\n"
+        assert messages(dsn, who).count(line) == 1
 
 
 def test_the_embedded_server_is_started_again(home, tmp_path, who):
