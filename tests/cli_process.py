@@ -151,6 +151,7 @@ class Terminal:
         )
         os.close(slave)
         self._raw = b""
+        self._typed_at = 0
 
     @property
     def text(self) -> str:
@@ -163,14 +164,15 @@ class Terminal:
         return _ESCAPES.sub("", self._raw.decode("utf-8", "replace")).replace("\r\n", "\n")
 
     def type(self, keys: str) -> None:
+        self._typed_at = len(self.text)
         os.write(self._master, keys.encode())
 
     def await_text(self, text: str, count: int = 1) -> None:
         wait_until(lambda: self.text.count(text) >= count)
 
     def await_prompt(self) -> None:
-        """Return when the chat reads a line: what is typed earlier meets another terminal mode."""
-        wait_until(lambda: self.text.endswith("› "))
+        """Return when the chat reads the next line: earlier keys meet another terminal mode."""
+        wait_until(lambda: len(self.text) > self._typed_at and self.text.endswith("› "))
 
     def await_end(self) -> int:
         """Return the exit code; the output has to be read meanwhile, or the command waits."""

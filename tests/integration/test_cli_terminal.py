@@ -81,7 +81,6 @@ def test_sixty_columns_cut_no_line(dsn):
         terminal.await_text("memory:", count=3)
         terminal.await_prompt()
         terminal.type("/where\r")
-        terminal.await_text("compacted")
         terminal.await_prompt()
         terminal.type(CTRL_D)
         assert terminal.await_end() == 0
