@@ -27,7 +27,8 @@ from everlong.nodes.errors import EverlongError
 from everlong.nodes.inner import ask
 from everlong.nodes.models import explain, load, window
 from everlong.stores.database import open_database
-from everlong.stores.diagnosis import DATABASE_ERRORS, diagnose, place_of
+from everlong.stores.diagnosis import DATABASE_ERRORS, diagnose
+from everlong.stores.dsn import place_of
 
 PACKAGES = (
     "everlong",

@@ -15,7 +15,7 @@ from everlong.graph.runtime import Agent, open_agent
 from everlong.graph.terminal import waiting
 from everlong.nodes.errors import InvalidInputError
 from everlong.stores.database import open_database
-from everlong.stores.diagnosis import place_of
+from everlong.stores.dsn import place_of
 from everlong.stores.embedded import default_home
 from everlong.stores.postgres import open_stores
 from everlong.stores.settings import settings

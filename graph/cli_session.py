@@ -20,7 +20,8 @@ from everlong.graph.wrapping import shortened
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.models import explain
-from everlong.stores.diagnosis import DATABASE_ERRORS, STORE_ERROR, reason_of
+from everlong.stores.diagnosis import DATABASE_ERRORS, STORE_ERROR
+from everlong.stores.dsn import reason_of
 
 MODES = ["messages", "custom", "updates"]
 STAYS = "(the question stays in the conversation; an empty line asks it again)"

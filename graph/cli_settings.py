@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from everlong.nodes.budget import Limits
 from everlong.nodes.context import Context, Section
 from everlong.nodes.errors import InvalidInputError
-from everlong.stores.diagnosis import place_of
+from everlong.stores.dsn import place_of
 from everlong.stores.embedded import default_home
 from everlong.stores.settings import PREFIX, Settings, environment, settings
 

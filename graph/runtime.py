@@ -1,25 +1,26 @@
 """Run the graph on Postgres in a process of your own."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
 from langgraph.types import Command
 from pydantic import ValidationError
 
 from everlong.graph.agent import Clock, build, utc_now
-from everlong.nodes.context import Context
-from everlong.nodes.errors import InvalidInputError, MissingUserError
+from everlong.graph.guard import thread_of
+from everlong.nodes.context import Context, user_of
+from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.state import Input, Output, State
 from everlong.stores.database import open_database
 from everlong.stores.postgres import Stores, open_stores
 from everlong.stores.settings import settings
-from everlong.stores.text import clean_text
 
 Compiled = CompiledStateGraph[State, Context, Input, Output]
 Given = Context | Mapping[str, Any] | None
@@ -54,12 +55,13 @@ class Agent:
         """Run a call and return the state's messages; like the compiled graph's `ainvoke`.
 
         Raises:
-            InvalidInputError: no user, another user's thread, a setting out of range, no thread id.
+            InvalidInputError: no user, another user's thread, a setting out of range, no thread id,
+                or an id that no store can hold.
         """
         async with self._turn(config, context) as checked:
             return await self._any.ainvoke(input, config, context=checked, **_durable(options))
 
-    async def astream(
+    def astream(
         self,
         input: Mapping[str, Any] | Command[Any] | None,  # noqa: A002 - the graph's own name
         config: RunnableConfig,
@@ -72,13 +74,9 @@ class Agent:
         Raises:
             InvalidInputError: as `ainvoke`.
         """
-        async with self._turn(config, context) as checked:
-            async for part in self._any.astream(
-                input, config, context=checked, **_durable(options)
-            ):
-                yield part
+        return self._streamed(self._any.astream, input, config, context, options)
 
-    async def astream_events(
+    def astream_events(
         self,
         input: Mapping[str, Any] | Command[Any] | None,  # noqa: A002 - the graph's own name
         config: RunnableConfig,
@@ -91,10 +89,23 @@ class Agent:
         Raises:
             InvalidInputError: as `ainvoke`.
         """
-        options = {"version": "v2"} | _durable(options)
+        options = {"version": "v2"} | options
+        return self._streamed(self._any.astream_events, input, config, context, options)
+
+    async def _streamed(
+        self,
+        stream: Callable[..., AsyncGenerator[Any]],
+        given: Any,
+        config: RunnableConfig,
+        context: Given,
+        options: dict[str, Any],
+    ) -> AsyncGenerator[Any]:
+        """Stream a call; the thread's turn ends when the run has, however that comes."""
         async with self._turn(config, context) as checked:
-            async for event in self._any.astream_events(input, config, context=checked, **options):
-                yield event
+            running = stream(given, config, context=checked, **_durable(options))
+            async with aclosing(running) as parts:
+                async for part in parts:
+                    yield part
 
     async def aupdate_state(
         self, config: RunnableConfig, values: Any, **options: Any
@@ -102,6 +113,12 @@ class Agent:
         """Edit the state, when no run holds the thread."""
         async with self._locks.hold(_thread_id(config)):
             return await self.graph.aupdate_state(config, values, **options)
+
+    @asynccontextmanager
+    async def alone(self, config: RunnableConfig) -> AsyncGenerator[Compiled]:
+        """Give the compiled graph while no run holds the thread: to read, and then to edit."""
+        async with self._locks.hold(_thread_id(config)):
+            yield self.graph
 
     @asynccontextmanager
     async def _turn(self, config: RunnableConfig, context: Given) -> AsyncGenerator[Context]:
@@ -121,24 +138,19 @@ def _checked(context: Given) -> Context:
         checked = context if isinstance(context, Context) else Context(**(context or {}))
     except ValidationError as error:
         raise InvalidInputError(str(error)) from error
-    if checked.user_id is None or not checked.user_id.strip():
-        msg = (
-            f"`user_id`: expected who the conversation belongs to; got {checked.user_id!r}. "
-            "Pass `context=Context(user_id=...)`."
-        )
-        raise MissingUserError(msg)
+    user_of(Runtime(context=checked))
     return checked
 
 
 def _thread_id(config: RunnableConfig) -> str:
-    thread_id = config.get("configurable", {}).get("thread_id")
-    if thread_id is None or not str(thread_id) or str(thread_id) != clean_text(str(thread_id)):
+    thread_id = thread_of(config)
+    if thread_id is None:
         msg = (
-            f"`thread_id`: expected text without NUL and lone surrogates; got {thread_id!r}. "
+            "`thread_id`: expected which conversation it is; got none. "
             "Pass `{'configurable': {'thread_id': '...'}}`."
         )
         raise InvalidInputError(msg)
-    return str(thread_id)
+    return thread_id
 
 
 @asynccontextmanager

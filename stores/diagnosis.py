@@ -6,9 +6,8 @@ import psycopg
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.postgres import AsyncPostgresStore
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 
-from everlong.stores.postgres import DatabaseUnavailableError
+from everlong.stores.dsn import DatabaseUnavailableError, unavailable
 from everlong.stores.postgres_binaries import EmbeddedPostgresError
 
 DATABASE_ERRORS = (
@@ -41,31 +40,6 @@ class Diagnosis:
     """How many this version of everlong has."""
 
 
-def place_of(dsn: str) -> str:
-    """Return where a DSN points, without its secrets.
-
-    Raises:
-        ValueError: it cannot be read; the text does not repeat it.
-    """
-    try:
-        parts = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        msg = (
-            "expected a DSN such as postgresql://kim@localhost:5432/everlong; got a text that is "
-            "none. Check `--dsn` or DATABASE_URL."
-        )
-        raise ValueError(msg) from None
-    who = f"{parts['user']}@" if "user" in parts else ""
-    host = parts.get("host", "localhost")
-    return f"postgresql://{who}{host}:{parts.get('port', 5432)}/{parts.get('dbname', '')}"
-
-
-def reason_of(error: BaseException) -> str:
-    """Return what a database error says, without the advice that follows in further lines."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
-
-
 async def diagnose(dsn: str) -> Diagnosis:
     """Ask a database how it is.
 
@@ -75,11 +49,7 @@ async def diagnose(dsn: str) -> Diagnosis:
     try:
         connection = await psycopg.AsyncConnection.connect(dsn, autocommit=True, connect_timeout=5)
     except psycopg.OperationalError as error:
-        msg = (
-            f"expected a Postgres at {place_of(dsn)}; got: {reason_of(error)}. Check that it runs "
-            "and that the DSN is right, or name none for the embedded one."
-        )
-        raise DatabaseUnavailableError(msg) from error
+        raise unavailable(dsn, error) from error
     async with connection:
         cursor = await connection.execute("SHOW transaction_read_only")
         row = await cursor.fetchone()

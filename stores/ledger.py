@@ -111,17 +111,6 @@ async def fresh(
     return not_consumed(await _read(store, user_id, None), consumed_in, line)
 
 
-async def saved_and_fresh(
-    store: BaseStore,
-    user_id: str,
-    *,
-    consumed_in: Collection[str] = (),
-    line: Collection[str] | None = None,
-) -> list[Entry]:
-    """Return those of `fresh` that a save added, without reading the others."""
-    return not_consumed(await saved(store, user_id), consumed_in, line)
-
-
 async def saved(store: BaseStore, user_id: str) -> list[Entry]:
     """Return the entries that saves added, oldest first."""
     return await _read(store, user_id, {"promoted": True})

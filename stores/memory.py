@@ -135,14 +135,13 @@ async def recollect(store: BaseStore, user_id: str) -> tuple[Document | None, li
     return document, ledger.not_consumed(saved, document.consumed, line)
 
 
-async def fresh_entries(store: BaseStore, user_id: str, *, saved_only: bool = False) -> list[Entry]:
+async def fresh_entries(store: BaseStore, user_id: str) -> list[Entry]:
     """Return the ledger entries that are not in the document, oldest first; without one, all."""
     document = await read(store, user_id)
-    find = ledger.saved_and_fresh if saved_only else ledger.fresh
     if document is None:
-        return await find(store, user_id, line=())
+        return await ledger.fresh(store, user_id, line=())
     line = (*document.line, document.version)
-    return await find(store, user_id, consumed_in=document.consumed, line=line)
+    return await ledger.fresh(store, user_id, consumed_in=document.consumed, line=line)
 
 
 def visible_text(document: Document | None, promoted_fresh: Iterable[Entry]) -> str:

@@ -12,11 +12,11 @@ from typing import Any, cast
 import psycopg
 from langgraph.store.base import GetOp, Op, PutOp, Result
 from langgraph.store.postgres import AsyncPostgresStore
-from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from everlong.stores.checkpoints import PooledSaver
+from everlong.stores.dsn import unavailable
 from everlong.stores.locks import ThreadLocks
 from everlong.stores.text import clean, clean_text
 
@@ -27,10 +27,10 @@ MIGRATION_LOCK = 0x6576_6C67  # "evlg"
 MIGRATION_WAIT_SECONDS = 120
 IDLE_SECONDS = 5.0
 LAST_CHECK = "everlong_last_check"
-
-
-class DatabaseUnavailableError(ConnectionError):
-    """Postgres cannot be reached."""
+POOL_SECONDS = 10.0
+"""How long a caller waits for a connection."""
+RECONNECT_SECONDS = 2.0
+"""How long the pool's wait between two attempts may grow; then it begins anew."""
 
 
 class PostgresStore(AsyncPostgresStore):
@@ -64,19 +64,8 @@ async def _connect(dsn: str) -> psycopg.AsyncConnection[DictRow]:
         return await psycopg.AsyncConnection[DictRow].connect(
             dsn, autocommit=True, prepare_threshold=None, row_factory=dict_row, connect_timeout=5
         )
-    except psycopg.OperationalError as error:
-        raise _unavailable(dsn, error) from error
-
-
-def _unavailable(dsn: str, error: Exception) -> DatabaseUnavailableError:
-    where = conninfo_to_dict(dsn)
-    place = f"{where.get('host', 'localhost')}:{where.get('port', 5432)}/{where.get('dbname', '')}"
-    reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
-    msg = (
-        f"expected a Postgres at {place}; got: {reason}. Check that it runs and that "
-        "DATABASE_URL is right, or leave DATABASE_URL unset for the embedded one."
-    )
-    return DatabaseUnavailableError(msg)
+    except (psycopg.OperationalError, psycopg.ProgrammingError) as error:  # the latter: a bad DSN
+        raise unavailable(dsn, error) from error
 
 
 async def migrate(dsn: str) -> None:
@@ -87,6 +76,7 @@ async def migrate(dsn: str) -> None:
 
     Raises:
         DatabaseUnavailableError: no connection, or another process migrates for too long.
+        ValueError: the DSN cannot be read; the text does not repeat it.
     """
     async with await _connect(dsn) as connection:
         for _ in range(MIGRATION_WAIT_SECONDS * 10):
@@ -98,7 +88,7 @@ async def migrate(dsn: str) -> None:
                 break
             await asyncio.sleep(0.1)
         else:
-            raise _unavailable(dsn, TimeoutError("another process is migrating and does not end"))
+            raise unavailable(dsn, TimeoutError("another process is migrating and does not end"))
         try:
             await PooledSaver(cast("Any", connection)).setup()
             await AsyncPostgresStore(connection).setup()
@@ -119,12 +109,22 @@ async def _check(connection: psycopg.AsyncConnection[DictRow]) -> None:
     setattr(connection, LAST_CHECK, now)
 
 
+async def _begin_anew(pool: Pool) -> None:
+    """Try again to connect, without a longer wait, where somebody waits for a connection."""
+    if pool.get_stats().get("requests_waiting"):
+        await pool.check()  # grows the pool by one
+
+
 @asynccontextmanager
 async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
     """Open a pool whose connections survive a restart of the server and pgbouncer.
 
+    However long the server was away, it is used again within seconds of its return: the wait
+    between two attempts does not go on doubling.
+
     Raises:
         DatabaseUnavailableError: no connection within ten seconds.
+        ValueError: the DSN cannot be read.
     """
     pool: Pool = AsyncConnectionPool(
         dsn,
@@ -132,9 +132,11 @@ async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
         open=False,
         min_size=2,
         max_size=size,
-        timeout=10,
+        timeout=POOL_SECONDS,
         max_idle=300,
         max_lifetime=1_800,
+        reconnect_timeout=RECONNECT_SECONDS,
+        reconnect_failed=_begin_anew,
         check=_check,
         kwargs={
             "autocommit": True,
@@ -145,10 +147,10 @@ async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
         },
     )
     try:
-        await pool.open(wait=True, timeout=10)
+        await pool.open(wait=True, timeout=POOL_SECONDS)
     except PoolTimeout as error:
         await pool.close()
-        raise _unavailable(dsn, error) from error
+        raise unavailable(dsn, error) from error
     try:
         yield pool
     finally:

@@ -2,10 +2,8 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 
 from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.database import open_database
@@ -14,43 +12,24 @@ from everlong.stores.settings import settings
 
 OWN_NAMES = frozenset({"assistant_id", "graph_id", "run_id", "thread_id", "user_id"})
 OWN_PREFIXES = ("__", "checkpoint_", "langgraph_")
-
-
-class ServerSaver(PooledSaver):
-    """The checkpointer for a server, which keeps runs' settings out of the checkpoints.
-
-    The server copies a run's context into `configurable`, and that into the metadata of each
-    checkpoint: a system prompt of 5 kB would be stored five times in every plain call.
-    """
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """Write a checkpoint without what the server copied from the context."""
-        given = config.get("configurable", {})
-        copied = {name for name in given if not _is_own(name)} - set(config.get("metadata", {}))
-        slim: RunnableConfig = {
-            **config,
-            "configurable": {name: given[name] for name in given.keys() - copied},
-        }
-        kept: Any = {name: value for name, value in metadata.items() if name not in copied}
-        return await super().aput(slim, checkpoint, kept, new_versions)
-
-
-def _is_own(name: str) -> bool:
-    """Tell a name that LangGraph or the server reads."""
-    return name in OWN_NAMES or name.startswith(OWN_PREFIXES)
+"""What LangGraph or the server reads; anything else in `configurable` is a setting of the run."""
 
 
 @asynccontextmanager
-async def checkpointer() -> AsyncGenerator[ServerSaver]:
+async def checkpointer() -> AsyncGenerator[PooledSaver]:
     """Open the checkpointer; a server does so once for each of its event loops."""
     async with _pool() as pool:
-        yield ServerSaver(pool)
+        yield PooledSaver(pool, left_out=_copied_from_context)
+
+
+def _copied_from_context(config: RunnableConfig) -> list[str]:
+    """Return the names of what the server copied from a run's context into `configurable`.
+
+    What is there goes into the metadata of each checkpoint: a system prompt of 5 kB would be
+    stored five times in every plain call.
+    """
+    given = config.get("configurable", {})
+    return [name for name in given if name not in OWN_NAMES and not name.startswith(OWN_PREFIXES)]
 
 
 @asynccontextmanager

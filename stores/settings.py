@@ -3,7 +3,7 @@
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -44,17 +44,33 @@ def environment() -> dict[str, Any]:
     """Defaults for the run's `Context` from `EVERLONG_...`, read once: nested by `__`.
 
     `EVERLONG_COMPACTION__TRIGGER_MESSAGES=30` becomes `{"compaction": {"trigger_messages": "30"}}`.
+
+    Raises:
+        ValueError: a variable gives a value to what others take for a section; both are named.
     """
     found: dict[str, Any] = {}
-    for name, value in os.environ.items():  # noqa: TID251 - the one place
+    given = os.environ.items()  # noqa: TID251 - the one place
+    for name, value in sorted(given, key=_lower_name):  # a section's own name before its fields
         if not name.startswith(PREFIX) or name[len(PREFIX) :] in PROCESS_FIELDS:
             continue
         *sections, leaf = name[len(PREFIX) :].lower().split("__")
         place = found
-        for section in sections:
-            place = place.setdefault(section, {})
+        for depth, section in enumerate(sections, start=1):
+            inside: Any = place.setdefault(section, {})
+            if isinstance(inside, str):
+                _refuse_both(PREFIX + "__".join(sections[:depth]).upper(), inside, name)
+            place = inside
         place[leaf] = value
     return found
+
+
+def _lower_name(variable: tuple[str, str]) -> str:
+    return variable[0].lower()
+
+
+def _refuse_both(section: str, value: str, field: str) -> NoReturn:
+    msg = f"expected {section} or {field}; got both ({section}={value!r}); unset the first"
+    raise ValueError(msg)
 
 
 @cache

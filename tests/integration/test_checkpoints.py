@@ -136,7 +136,7 @@ async def test_messages_that_are_gone_are_told_and_not_left_out(pool, dsn):
     await graph.ainvoke({"messages": [("user", "one")]}, CONFIG)
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         await connection.execute("DELETE FROM checkpoint_messages")
-    with pytest.raises(LookupError, match="messages of a checkpoint are gone"):
+    with pytest.raises(LookupError, match="2 messages of 2 gone"):
         await graph.aget_state(CONFIG)
 
 
@@ -161,7 +161,7 @@ async def test_lone_nodes_store_no_write_that_the_next_checkpoint_holds(pool, ds
 
 
 async def test_many_threads_forget_the_oldest_and_stay_right(pool, monkeypatch):
-    monkeypatch.setattr("everlong.stores.checkpoints.MOST_REMEMBERED_THREADS", 2)
+    monkeypatch.setattr("everlong.stores.checkpoint_messages.MOST_REMEMBERED_THREADS", 2)
     graph = echo(PooledSaver(pool))
     threads = [{"configurable": {"thread_id": f"t{number}"}} for number in range(4)]
     for config in [*threads, *threads]:

@@ -1,6 +1,7 @@
 """`open_agent` on a real Postgres: turns, strangers, bad input, runs at once."""
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -8,7 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from everlong.graph.runtime import open_agent
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError, MissingUserError
-from everlong.stores.postgres import DatabaseUnavailableError, migrate
+from everlong.stores.dsn import DatabaseUnavailableError
+from everlong.stores.postgres import migrate
 from everlong.stores.text import REPLACEMENT
 from scripted_model import ScriptedModel, asks_for_summary
 
@@ -82,13 +84,24 @@ async def test_no_user_is_refused_before_anything_is_written(dsn, user_id):
         assert await texts(agent) == []
 
 
-@pytest.mark.parametrize("thread_id", [None, "", "t\x00", "t\ud83d"])
+@pytest.mark.parametrize("thread_id", [None, "", "t\x00", "t\ud83d", "t" * 801])
 async def test_a_thread_id_that_cannot_be_stored_is_refused(dsn, thread_id):
+    config = {"configurable": {"thread_id": thread_id}}
     async with open_agent(dsn=dsn) as agent:
-        with pytest.raises(InvalidInputError, match="thread_id"):
-            await agent.ainvoke(
-                user("hello"), {"configurable": {"thread_id": thread_id}}, context=context()
-            )
+        with pytest.raises(InvalidInputError, match="`thread_id`: expected"):
+            await agent.ainvoke(user("hello"), config, context=context())
+        with pytest.raises(InvalidInputError, match="`thread_id`: expected"):
+            await agent.aupdate_state(config, user("edited"))
+
+
+async def test_a_stream_that_is_left_early_gives_the_thread_to_the_next_run(dsn):
+    async with open_agent(dsn=dsn) as agent:
+        for stream in (agent.astream, agent.astream_events):
+            parts = stream(user("left"), THREAD, context=context())
+            async with aclosing(parts):
+                await anext(parts)
+        await agent.ainvoke(user("next"), THREAD, context=context())
+        assert (await texts(agent))[-2:] == ["next", "heard next"]
 
 
 @pytest.mark.parametrize(

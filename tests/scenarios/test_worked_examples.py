@@ -2,30 +2,10 @@
 
 import logging
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-
+from everlong.graph.demo_examples import FINISHED_LIST
 from everlong.nodes.transcript import is_summary
 from everlong.stores import transcripts
 from scripted_model import ScriptedModel
-
-NINE = [
-    HumanMessage("Compare Oslo and Bergen.", id="h1"),
-    AIMessage(
-        "",
-        id="a1",
-        tool_calls=[
-            {"name": "stock", "args": {"city": "Oslo"}, "id": "c1"},
-            {"name": "stock", "args": {"city": "Bergen"}, "id": "c2"},
-        ],
-    ),
-    ToolMessage("Oslo: 1240 bolts", tool_call_id="c1", name="stock", id="t1"),
-    ToolMessage("Bergen: 310 bolts", tool_call_id="c2", name="stock", id="t2"),
-    AIMessage("Oslo has more.", id="a2"),
-    HumanMessage("And Narvik?", id="h2"),
-    AIMessage("", id="a3", tool_calls=[{"name": "stock", "args": {"city": "Narvik"}, "id": "c3"}]),
-    ToolMessage("Narvik: 95 bolts", tool_call_id="c3", name="stock", id="t3"),
-    AIMessage("Narvik has 95.", id="a4"),
-]
 
 
 async def test_e1_the_plain_cut_moves_back_to_the_call(converse, caplog):
@@ -35,7 +15,7 @@ async def test_e1_the_plain_cut_moves_back_to_the_call(converse, caplog):
         model=model,
         compaction={"trigger_messages": 6, "keep_messages": 2, "keep_tokens": 0},
     )
-    after = await talk.send({"messages": NINE, "request": {"compact": True}})
+    after = await talk.send({"messages": list(FINISHED_LIST), "request": {"compact": True}})
     assert [message.type for message in after] == ["human", "ai", "tool", "ai"]
     assert is_summary(after[0])
     assert [message.id for message in after[1:]] == ["a3", "t3", "a4"]

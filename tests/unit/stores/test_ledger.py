@@ -133,14 +133,6 @@ async def test_fresh_is_what_no_document_has_taken_up(store: BaseStore) -> None:
     assert marked == {one.key: "v1", two.key: "", three.key: ""}
 
 
-async def test_saved_and_fresh_leaves_out_flushes_and_what_is_consumed(store: BaseStore) -> None:
-    await add(store, "flushed")
-    old = await add(store, "old", kind="save")
-    await add(store, "new", kind="save")
-    await store.abatch(ledger.mark_consumed("u", [old], "v1"))
-    assert [entry.text for entry in await ledger.saved_and_fresh(store, "u")] == ["new"]
-
-
 async def test_the_last_flush_is_the_newest_one(store: BaseStore) -> None:
     assert await ledger.last_flush(store, "u") == ""
     await add(store, "a", instant="2026-03-08T12:00:00Z")

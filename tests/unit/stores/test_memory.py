@@ -222,9 +222,10 @@ async def test_an_unknown_version_is_refused_with_the_known_ones(store: BaseStor
 async def test_a_reader_sees_the_document_and_what_was_saved_since(store: BaseStore) -> None:
     await add(store, "only in the ledger")
     consumed = await add(store, "- ALPHA", kind="save")
-    document = await write(store, "# Facts\n", [consumed])
+    written = await write(store, "# Facts\n", [consumed])
     await add(store, "- BETA", kind="save", instant=LATER)
-    saved = await memory.fresh_entries(store, "u", saved_only=True)
+    document, saved = await memory.recollect(store, "u")
+    assert document == written
     assert memory.visible_text(document, saved) == "# Facts\n\n- BETA"
     assert memory.visible_text(None, saved) == "- BETA"
     assert memory.visible_text(None, []) == ""
