@@ -16,11 +16,12 @@ from urllib.parse import urlsplit
 
 import openai
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessageChunk
+from langchain_core.messages import AIMessage, BaseMessage, BaseMessageChunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr, model_validator
 
+from everlong.nodes.chat_content import chat_messages
 from everlong.nodes.errors import ModelUnavailableError
 from everlong.nodes.usage import cached_tokens
 
@@ -58,15 +59,19 @@ class OpenAICompatible(ChatOpenAI):
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         payload = cast("dict[str, Any]", super()._get_request_payload(input_, stop=stop, **kwargs))
-        if self.is_openai:
-            return _unwalked(payload)
+        if "messages" in payload and not self.is_openai:
+            self._spell_for_others(self._convert_input(input_).to_messages(), payload)
+        if "messages" in payload:
+            payload["messages"] = chat_messages(payload["messages"])
+        return _unwalked(payload)
+
+    def _spell_for_others(self, messages: list[BaseMessage], payload: dict[str, Any]) -> None:
+        """Use the older name of the output limit, and send reasoning back, in place."""
         if "max_completion_tokens" in payload and not OPENAI_REASONING.match(self.model_name):
             payload["max_tokens"] = payload.pop("max_completion_tokens")
-        messages = self._convert_input(input_).to_messages()
         for message, sent in zip(messages, payload["messages"], strict=True):
             if isinstance(message, AIMessage):
                 sent.update(self._reasoning_of(message))
-        return _unwalked(payload)
 
     def _reasoning_of(self, message: AIMessage) -> dict[str, str]:
         """Return the reasoning to send back; DeepSeek wants the field with calls, even empty."""

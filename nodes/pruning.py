@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from everlong.nodes.blocks import is_thought, with_arguments, without_thoughts
 from everlong.nodes.tokens import estimate_message
 from everlong.nodes.transcript import batches, call_ids, conversation, pinned_indices
 
@@ -25,8 +26,6 @@ SHORTENED = "everlong_shortened"
 """Key in `additional_kwargs` of what was shortened here: `preview_chars`."""
 
 _GAP = re.compile(r"\n\n\[(\d+) characters cut[^\]]*\]\n\n")
-_CALLS = frozenset({"tool_use", "tool_call", "function_call"})
-_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,7 @@ def truncate_arguments(
 
     The newest `keep_messages` non-system messages stay, and pinned ones, calls without a result
     yet, and messages of the running turn that hold thoughts: these must go back as they came.
+    A message of an earlier turn loses its thoughts with what is cut: they belong to the whole call.
     """
     talk = conversation(messages)
     pinned = pinned_indices(talk)
@@ -131,7 +131,7 @@ def truncate_arguments(
     for group in batches(talk):
         message = cast("AIMessage", talk[group[0]])
         is_open = len(group) - 1 < len(call_ids(message))
-        must_stay = group[0] > turn and _holds_thoughts(message)
+        must_stay = group[0] > turn and any(map(is_thought, message.content))
         if group[0] >= len(talk) - keep_messages or is_open or must_stay or group[0] in pinned:
             continue
         if found := _cut_arguments(message, over_chars, path_of):
@@ -182,21 +182,17 @@ def _with_text(block: Any, text: str) -> Any:
     return {**cast("dict[str, Any]", block), "text": text} if isinstance(block, dict) else text
 
 
-def _holds_thoughts(message: BaseMessage) -> bool:
-    blocks = [block for block in message.content if isinstance(block, dict)]
-    return any(block.get("type") in _THOUGHTS for block in blocks)
-
-
 def _cut_arguments(message: AIMessage, over_chars: int, path_of: PathOf | None) -> Shortened | None:
     calls = [{"name": call["name"], "args": call["args"]} for call in message.tool_calls]
-    if _record(message, SHORTENED) or _cut_strings(calls, over_chars, "") == calls:
+    bare = without_thoughts(message)
+    if bare is None or _record(message, SHORTENED) or _cut_strings(calls, over_chars, "") == calls:
         return None
     full = json.dumps(calls, ensure_ascii=False, default=str)
     path = path_of(full) if path_of else ""
     new = {call["id"]: _cut_strings(call["args"], over_chars, path) for call in message.tool_calls}
-    content = message.content
+    content = bare.content
     if not isinstance(content, str):
-        content = [_with_arguments(block, new) for block in content]
+        content = [with_arguments(block, new) for block in content]
     cut = [{**call, "args": new[call["id"]]} for call in message.tool_calls]
     notes = {SHORTENED: {"preview_chars": ARGUMENT_PREVIEW_CHARS, "path": path}}
     return Shortened(_changed(message, notes, content=content, tool_calls=cut), full)
@@ -213,16 +209,3 @@ def _cut_strings(value: Any, over_chars: int, path: str) -> Any:
     if isinstance(value, list):
         return [_cut_strings(each, over_chars, path) for each in cast("list[Any]", value)]
     return value
-
-
-def _with_arguments(block: Any, by_id: Mapping[str | None, Any]) -> Any:
-    """Return a content block that repeats a call with the call's new arguments."""
-    if not isinstance(block, dict):
-        return block
-    fields = cast("dict[str, Any]", block)
-    own = fields.get("call_id") or fields.get("id")
-    if fields.get("type") not in _CALLS or own not in by_id:
-        return fields
-    text = json.dumps(by_id[own], ensure_ascii=False, default=str)
-    new = {"input": by_id[own], "args": by_id[own], "arguments": text, "partial_json": text}
-    return fields | {name: value for name, value in new.items() if fields.get(name)}

@@ -5,8 +5,7 @@ After it each result stands directly after its call, each call has one result, a
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from typing import Any, cast
+from typing import cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -16,16 +15,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from everlong.nodes.transcript import call_ids, calls_tools, conversation
+from everlong.nodes.blocks import lonely
+from everlong.nodes.tidying import is_void, made_id, name_calls, only_thinks, readable, tidy
+from everlong.nodes.transcript import call_ids, conversation
 
-NO_OUTPUT = "(no output)"
 NO_RESULT = "No result was recorded for this call."
 NOT_ANSWERED = "not answered by the user"
 NOT_JSON = "The arguments of this call were not valid JSON; the tool did not run."
 NO_SUCH_TOOL = "There is no tool of this name; the call did not run."
-
-_CARRIED = frozenset({"audio", "refusal", "function_call"})
-"""What OpenAI's older format says beside the content."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +67,12 @@ def repair(
 def for_request(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return what is sent of `messages` besides the system's: nothing empty, no broken call.
 
-    A call whose arguments are no JSON is sent with their text in an object: some servers refuse
-    the whole request otherwise, and the thread with it.
+    An answer of nothing but thoughts stays in the thread and is not sent.
     """
     return [
-        _readable(_tidy(message)) for message in conversation(messages) if not _is_void(message)
+        readable(tidy(message))
+        for message in conversation(messages)
+        if isinstance(message, HumanMessage) or not (is_void(message) or only_thinks(message))
     ]
 
 
@@ -84,87 +82,35 @@ def system_text(messages: Sequence[BaseMessage]) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-def name_calls(message: AIMessage) -> AIMessage:
-    """Return `message` with a call id wherever one lacks or comes twice, the same each time."""
-    taken = set[str]()
-
-    def named(call: Mapping[str, Any]) -> dict[str, Any]:
-        own = call["id"]
-        if not own or own in taken:
-            own = _made_id("call", message.id, len(taken), call["name"])
-        taken.add(own)
-        return {**call, "id": own}
-
-    calls = {
-        "tool_calls": [named(call) for call in message.tool_calls],
-        "invalid_tool_calls": [named(call) for call in message.invalid_tool_calls],
-    }
-    before = {name: getattr(message, name) for name in calls}
-    return message if calls == before else message.model_copy(update=calls)
-
-
 def error_result(message: AIMessage, call_id: str, text: str) -> ToolMessage:
     """Return the error that stands as the result of one call of `message`, the same each time."""
     calls = [*message.tool_calls, *message.invalid_tool_calls]
     name = next((call["name"] for call in calls if call["id"] == call_id), None)
-    made = _made_id("result", message.id, call_id)
+    made = made_id("result", message.id, call_id)
     return ToolMessage(text, tool_call_id=call_id, name=name, id=made, status="error")
-
-
-def _made_id(kind: str, *parts: Any) -> str:
-    return f"{kind}_{blake2b(repr(parts).encode(), digest_size=12).hexdigest()}"
 
 
 def _tidied(work: _Work) -> list[BaseMessage]:
     """Return the messages, each in order by itself, without the empty ones."""
     users = [message for message in work.messages if isinstance(message, HumanMessage)]
+    halves = lonely(work.messages)
     tidied: list[BaseMessage] = []
-    for message in work.messages:
+    for index, message in enumerate(work.messages):
+        alone = [at for place, at in halves if place == index]
+        if alone:
+            work.notes.append(f"removed half of a server-side call in message {message.id}")
+        mended = tidy(message, alone)
         # The newest user message is its sender's own affair, even when it is empty.
-        is_old = isinstance(message, HumanMessage) and message is not users[-1]
-        if _is_void(message) or (is_old and not _solid(message.content)):
+        if is_void(mended) and (not users or message is not users[-1]):
             work.notes.append(f"removed message {message.id}, which is empty")
             continue
-        tidied.append(_tidy(message))
-        if tidied[-1] is not message:
+        if mended is not message and not alone:
             work.notes.append(f"removed or filled empty text in message {message.id}")
-        if isinstance(message, AIMessage) and name_calls(message) is not message:
-            tidied[-1] = name_calls(cast("AIMessage", tidied[-1]))
+        if isinstance(mended, AIMessage) and (named := name_calls(mended)) is not mended:
+            mended = named
             work.notes.append(f"gave the calls of message {message.id} ids of their own")
+        tidied.append(mended)
     return tidied
-
-
-def _tidy(message: BaseMessage) -> BaseMessage:
-    """Return `message` without empty text; an empty result says that there is no output."""
-    solid = _solid(message.content)
-    if isinstance(message, ToolMessage):
-        solid = solid or NO_OUTPUT
-    elif isinstance(message, AIMessage):
-        solid = solid or ""
-    elif not solid:
-        return message
-    return message if solid == message.content else message.model_copy(update={"content": solid})
-
-
-def _is_void(message: BaseMessage) -> bool:
-    """Return whether an assistant message holds nothing: no text, thought, image or call."""
-    if not isinstance(message, AIMessage) or calls_tools(message):
-        return False
-    return not (_solid(message.content) or _CARRIED & set(message.additional_kwargs))
-
-
-def _solid(content: str | list[Any]) -> str | list[Any]:
-    """Return `content` without blank texts."""
-    if isinstance(content, str):
-        return content if content.strip() else ""
-    return [block for block in content if not _is_blank(block)]
-
-
-def _is_blank(block: Any) -> bool:
-    if isinstance(block, dict):
-        fields = cast("dict[str, Any]", block)
-        block = fields.get("text") if fields.get("type") == "text" else fields
-    return block is None or (isinstance(block, str) and not block.strip())
 
 
 def _answers(work: _Work) -> dict[int, dict[str, int]]:
@@ -219,8 +165,8 @@ def _closing(work: _Work, index: int, call_id: str) -> ToolMessage | None:
         return None
     work.notes.append(f"closed call {call_id} of message {message.id}")
     if is_newest and (result := work.finished.get(call_id)):
-        made = _made_id("result", message.id, call_id)
-        return cast("ToolMessage", _tidy(result.model_copy(update={"id": result.id or made})))
+        made = made_id("result", message.id, call_id)
+        return cast("ToolMessage", tidy(result.model_copy(update={"id": result.id or made})))
     return error_result(message, call_id, _why(work, message, call_id, is_newest=is_newest))
 
 
@@ -231,20 +177,3 @@ def _why(work: _Work, message: AIMessage, call_id: str, *, is_newest: bool) -> s
     if work.known_names is not None and name not in work.known_names:
         return NO_SUCH_TOOL
     return NOT_ANSWERED if is_newest else NO_RESULT
-
-
-def _readable(message: BaseMessage) -> BaseMessage:
-    """Return `message` with its broken calls as calls that any server can read."""
-    if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
-        return message
-    mended = [
-        {
-            "type": "tool_call",
-            "id": call["id"],
-            "name": call["name"] or "unknown",
-            "args": {"unreadable": call["args"]},
-        }
-        for call in message.invalid_tool_calls
-    ]
-    calls = [*message.tool_calls, *mended]
-    return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": []})

@@ -7,6 +7,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from everlong.nodes.context import Context
 from everlong.nodes.guidance import guidance
+from everlong.nodes.rendering import within_frame
 from everlong.nodes.repair import for_request, system_text
 from everlong.nodes.tokens import estimate_text
 
@@ -40,7 +41,7 @@ def reference_message(recalled: dict[str, Any], context: Context) -> HumanMessag
     text = str(recalled.get("text", "")).strip()
     if not text:
         return None
-    text = _within(text.replace("</reference>", "<\\/reference>"), context.memory.inject_tokens)
+    text = _within(within_frame(text), context.memory.inject_tokens)
     return HumanMessage(REFERENCE_FRAME.format(text=text), name=REFERENCE_NAME)
 
 

@@ -14,6 +14,8 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from everlong.nodes.blocks import ties
+
 SUMMARY_NAME = "__compaction_summary__"
 
 
@@ -154,15 +156,24 @@ def plain_cut_by_tokens(messages: Sequence[BaseMessage], budget: int, sizes: Seq
 
 
 def safe_cut(messages: Sequence[BaseMessage], plain: int) -> Cut:
-    """Move `plain` back until it parts no assistant message from its results, nor these."""
+    """Move `plain` back until it parts no message from what answers it."""
     talk = conversation(messages)
     spans = [(group, _end(talk, group)) for group in batches(talk)]
+    spans += [(tie, tie[-1] + 1) for tie in ties(talk)]
     safe, reason = min(plain, len(talk)), "the cut parts no tool call from its result"
     while parted := next((group for group, end in spans if group[0] < safe < end), None):
-        safe, results = parted[0], len(parted) - 1
-        together = "the pair stays" if results == 1 else f"it and its {results} results stay"
-        reason = f"a tool result's call is at {safe}; {together} in the tail"
+        safe, reason = parted[0], _why_at(talk, parted)
     return Cut(plain, safe, reason)
+
+
+def _why_at(talk: Sequence[BaseMessage], parted: tuple[int, ...]) -> str:
+    call, results = parted[0], len(parted) - 1
+    if not any(isinstance(talk[index], ToolMessage) for index in parted[1:]):
+        if results:
+            return f"what answers a server-side call at {call} comes later; both stay in the tail"
+        return f"a tool call at {call} still runs; it stays in the tail"
+    together = "the pair stays" if results == 1 else f"it and its {results} results stay"
+    return f"a tool result's call is at {call}; {together} in the tail"
 
 
 def _end(talk: Sequence[BaseMessage], group: tuple[int, ...]) -> int:
@@ -177,7 +188,7 @@ def split(messages: Sequence[BaseMessage], plain_cut: int) -> Split:
     talk = conversation(messages)
     cut = safe_cut(talk, plain_cut)
     asked = open_question(talk)
-    question = {asked} if asked is not None and asked < cut.safe else set[int]()
+    question = _with_partners(talk, {asked} if asked is not None and asked < cut.safe else set())
     pinned = {index for index in pinned_indices(talk) - question if index < cut.safe}
     summaries = {index for index, message in enumerate(talk) if is_summary(message)}
     tail = set(range(cut.safe, len(talk))) - summaries
@@ -202,7 +213,14 @@ def pinned_indices(messages: Sequence[BaseMessage]) -> set[int]:
         for index, message in enumerate(messages)
         if is_pinned(message) and not is_summary(message)
     }
-    for group in batches(messages):
-        if not pinned.isdisjoint(group):
-            pinned |= set(group)
-    return pinned
+    return _with_partners(messages, pinned)
+
+
+def _with_partners(messages: Sequence[BaseMessage], chosen: set[int]) -> set[int]:
+    """Return the indices with those of calls and results that belong to them."""
+    together: list[tuple[int, ...]] = [*batches(messages), *ties(messages)]
+    while missing := [
+        group for group in together if not chosen.isdisjoint(group) and not chosen.issuperset(group)
+    ]:
+        chosen = chosen.union(*missing)
+    return chosen

@@ -8,9 +8,13 @@ from typing import Any, cast
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.tools import tool
+from pydantic import SecretStr
 
+from everlong.nodes.blocks import without_thoughts
 from everlong.nodes.models import chat_model
+from everlong.nodes.openai_compatible import OpenAICompatible
 from openai_server import OpenAIServer
+from strategies import found, searches, thought
 
 
 @tool
@@ -118,3 +122,54 @@ async def test_others_never_get_a_field_they_did_not_send(openai_server: OpenAIS
     await chat_model("openai:gpt-4o").ainvoke(history)
     sent = openai_server.requests[0].body["messages"]
     assert all("reasoning_content" not in message for message in sent)
+
+
+IMAGE: dict[str, Any] = {"type": "image", "base64": "AAAA", "mime_type": "image/png"}
+
+
+async def test_a_thread_that_another_provider_began_goes_on(openai_server: OpenAIServer) -> None:
+    openai_server.script(["Fine."])
+    said: list[Any] = [thought(), searches("s1"), found("s1"), {"type": "text", "text": "7."}]
+    asking: list[Any] = [thought(), {"type": "tool_use", "id": "call_Oslo", "name": "weather"}]
+    shown: list[Any] = [{"type": "text", "text": "A map."}, IMAGE]
+    history = [
+        HumanMessage([{"type": "text", "text": "Look."}, IMAGE]),
+        AIMessage(said),
+        HumanMessage("Oslo?"),
+        AIMessage(asking, tool_calls=[cast("Any", CALL)]),
+        ToolMessage(shown, tool_call_id="call_Oslo"),
+    ]
+    assert (await chat_model("openai:gpt-4o").ainvoke(history)).text == "Fine."
+    user, searched, _, called, result, map_shown = openai_server.requests[0].body["messages"]
+    assert [part["type"] for part in user["content"]] == ["text", "image_url"]
+    assert [part["type"] for part in searched["content"]] == ["text"] * 3
+    assert "the provider ran web_search" in searched["content"][0]["text"]
+    assert called["content"] is None
+    assert [part["text"] for part in result["content"]] == ["A map.", "(image attached)"]
+    assert (map_shown["role"], map_shown["content"][1]["type"]) == ("user", "image_url")
+
+
+def test_an_item_whose_reasoning_was_removed_is_sent_without_its_id() -> None:
+    content: list[Any] = [
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "text", "text": "Looking.", "id": "msg_1"},
+        {"type": "function_call", "id": "fc_1", "call_id": "call_Oslo", "name": "weather"},
+    ]
+    content[-1]["arguments"] = '{"city": "Oslo"}'
+    message = AIMessage(content, tool_calls=[cast("Any", CALL)])
+    bare = without_thoughts(message)
+    assert bare is not None
+    model = OpenAICompatible(
+        model="gpt-5",
+        api_key=SecretStr("none"),
+        use_responses_api=True,
+        base_url="https://api.openai.com/v1",
+    )
+    sent = {name: model._get_request_payload([one]) for name, one in (("a", message), ("b", bare))}
+    kinds = {name: [item["type"] for item in one["input"]] for name, one in sent.items()}
+    assert kinds == {
+        "a": ["reasoning", "message", "function_call"],
+        "b": ["message", "function_call"],
+    }
+    assert [item.get("id") for item in sent["a"]["input"]] == ["rs_1", "msg_1", "fc_1"]
+    assert [item.get("id") for item in sent["b"]["input"]] == [None, None]

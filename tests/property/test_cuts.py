@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from everlong.nodes.blocks import ties
 from everlong.nodes.repair import repair
 from everlong.nodes.tokens import estimate_message
 from everlong.nodes.transcript import (
@@ -19,9 +20,14 @@ from everlong.nodes.transcript import (
     split,
 )
 from invariants import check_state
-from strategies import QUICK, transcripts
+from strategies import BLOCK_ROUNDS, QUICK, ROUNDS
+from strategies import transcripts as transcripts_of
 
 keeps = st.integers(1, 12)
+
+
+def transcripts() -> st.SearchStrategy[list[BaseMessage]]:
+    return transcripts_of((*ROUNDS, *BLOCK_ROUNDS))
 
 
 @QUICK
@@ -39,6 +45,8 @@ def test_no_cut_parts_a_call_from_its_results(messages: list[BaseMessage], keep:
     for group in batches(talk):
         sides = {index >= cut.safe for index in group}
         assert len(sides) == 1, f"batch {group} is cut at {cut}"
+    for begun, answered in ties(talk):
+        assert (begun >= cut.safe) == (answered >= cut.safe), f"a server-side call is cut at {cut}"
 
 
 @QUICK

@@ -1,9 +1,12 @@
 """Whatever a thread holds, its repair is a request that a provider may accept, and is stable."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
+from everlong.nodes.blocks import is_thought, lonely, server_call, server_result
 from everlong.nodes.repair import Repair, for_request, repair
 from invariants import check_nothing_empty, check_pairs
 from strategies import QUICK, broken_transcripts, transcripts
@@ -48,7 +51,9 @@ def test_repair_changes_nothing_but_what_is_broken(messages: list[BaseMessage]) 
     for message in _repaired(messages, close_open=True):
         before = known.get(message.id)
         if isinstance(before, AIMessage) and before.content and not before.invalid_tool_calls:
-            assert message.content in (before.content, "")
+            gone = [b for b in _blocks(before) if b not in _blocks(message)]
+            assert [b for b in _blocks(before) if b not in gone] == _blocks(message)
+            assert all(map(_is_half_or_empty, gone))
             assert isinstance(message, AIMessage)
             assert [c["args"] for c in message.tool_calls] == [c["args"] for c in before.tool_calls]
 
@@ -70,6 +75,45 @@ def test_requests_of_a_repaired_history_hold_only_calls_that_can_be_read(
     sent = for_request(_repaired(messages, close_open=True))
     check_pairs(sent)
     assert not any(isinstance(m, AIMessage) and m.invalid_tool_calls for m in sent)
+
+
+@QUICK
+@given(broken_transcripts(), st.booleans())
+def test_each_server_side_call_has_its_result_and_each_result_its_call(
+    messages: list[BaseMessage], close_open: bool
+) -> None:
+    repaired = _repaired(messages, close_open)
+    assert lonely(repaired) == set()
+    # The other half of what is sent is sent, too.
+    sent = for_request(repaired)
+    assert lonely(sent) == set()
+
+
+@QUICK
+@given(broken_transcripts())
+def test_no_message_of_thoughts_alone_is_sent_and_no_thought_is_changed(
+    messages: list[BaseMessage],
+) -> None:
+    repaired = _repaired(messages, close_open=True)
+    thoughts = {m.id: _thoughts(m) for m in messages}
+    for message in for_request(repaired):
+        assert _thoughts(message) == thoughts.get(message.id, [])
+        assert not _blocks(message) or len(_thoughts(message)) < len(_blocks(message))
+
+
+def _blocks(message: BaseMessage) -> list[Any]:
+    content = message.content
+    return list(content) if isinstance(content, list) else [content] if content.strip() else []
+
+
+def _thoughts(message: BaseMessage) -> list[Any]:
+    return [block for block in _blocks(message) if is_thought(block)]
+
+
+def _is_half_or_empty(block: Any) -> bool:
+    if isinstance(block, dict) and (server_call(block) or server_result(block)):
+        return True
+    return not (block["text"] if isinstance(block, dict) else block).strip()
 
 
 def _repaired(messages: list[BaseMessage], close_open: bool) -> list[BaseMessage]:
