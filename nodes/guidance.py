@@ -18,6 +18,8 @@ ARCHIVE = (
 STORED = (
     "A text that was too long to keep is stored under the path that stands in its place: {tools}."
 )
+READ_STORED = "read_stored"
+"""`read_file`, where the caller has a tool of that name."""
 
 
 def guidance(tools: Collection[str]) -> str:
@@ -26,7 +28,7 @@ def guidance(tools: Collection[str]) -> str:
         (RECALL, ("memory_search", "memory_get")),
         (SAVE, ("memory_save",)),
         (ARCHIVE, ("session_search", "session_history")),
-        (STORED, ("read_file",)),
+        (STORED, (READ_STORED if READ_STORED in tools else "read_file",)),
     ]
     lines: list[str] = []
     for text, named in parts:

@@ -9,6 +9,7 @@ from pydantic import Field
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.run import thread_of
 from everlong.stores import ledger, pages
+from everlong.stores.amounts import amount
 
 Tool = ToolRuntime[Context, dict[str, Any]]
 MOST_HITS = 20
@@ -52,7 +53,7 @@ async def memory_get(
     lines = text.splitlines()
     last = min(last_line or len(lines), first_line + MOST_LINES - 1, len(lines))
     if first_line > last:
-        return f"{path} has {len(lines)} lines; expected first_line to be at most that."
+        return f"{path} has {amount(len(lines), 'line')}; expected first_line to be at most that."
     numbered = [f"{n}|{lines[n - 1]}" for n in range(first_line, last + 1)]
     return "\n".join([f"Source: {path}#{first_line}-{last}", *numbered])
 
@@ -81,7 +82,7 @@ async def memory_save(
         thread_id=thread_of(runtime),
         sources=[],
     )
-    return f"Saved {len(facts)} facts. Source: {pages.DAYS}{entry.day}.md"
+    return f"Saved {amount(len(facts), 'fact')}. Source: {pages.DAYS}{entry.day}.md"
 
 
 def _short(text: str) -> str:

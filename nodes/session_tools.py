@@ -1,28 +1,39 @@
 """Tools over the complete transcripts of the user's threads (R47)."""
 
-from typing import Annotated, Any
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, cast
 
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.prebuilt import ToolRuntime
 from pydantic import Field
 
-from everlong.nodes.context import Context, user_of
+from everlong.nodes.context import Context, context_of, user_of
+from everlong.nodes.oversize import page_limits
+from everlong.nodes.pruning import EVICTED
 from everlong.nodes.run import thread_of
-from everlong.stores import file_search, transcripts
-from everlong.stores.search import terms_of
+from everlong.nodes.tokens import tail_size
+from everlong.stores import transcript_search, transcripts
+from everlong.stores.amounts import amount
+from everlong.stores.characters import safe_end, safe_start
+from everlong.stores.file_search import FoundLine
+from everlong.stores.search import first_place
+from everlong.stores.sources import SESSIONS
+from everlong.stores.transcript_search import Hit
 
 Tool = ToolRuntime[Context, dict[str, Any]]
 MOST_HITS = 20
 MOST_MESSAGES = 50
 AROUND_CHARS = 300
-LARGE_RESULTS = "large_tool_results/"
 MESSAGE_CHARS = 1_500
 NO_STORE = "There is no archive: this agent runs without a store."
 
 
 @tool
 async def session_search(
-    query: Annotated[str, Field(description="Words to look for.")],
+    query: Annotated[
+        str, Field(description='Words to look for; a "quoted phrase" as it was written.')
+    ],
     runtime: Tool,
     everywhere: Annotated[
         bool, Field(description="In all of the user's conversations, not only in this one.")
@@ -33,21 +44,16 @@ async def session_search(
     store = runtime.store
     if store is None:
         return NO_STORE
-    thread_id = None if everywhere else thread_of(runtime)
-    hits = await transcripts.search(
-        store, user_of(runtime), query, thread_id=thread_id, limit=limit
+    hits, lines = await transcript_search.search_all(
+        store,
+        user_of(runtime),
+        query,
+        thread_id=None if everywhere else thread_of(runtime),
+        more_paths=_moved_to(runtime.state["messages"]),
+        limit=limit,
     )
-    found = [(_covers(hit.entry.text, query), _hit(hit.entry, query)) for hit in hits]
-    if len(found) < limit or not any(covers for covers, _ in found):
-        stored = await file_search.search(
-            store, user_of(runtime), query, prefix=LARGE_RESULTS, limit=limit
-        )
-        found += [
-            (_covers(line.text, query), f"Source: {line.path}#{line.line}\n{line.text}")
-            for line in stored
-        ]
-    found.sort(key=lambda one: one[0], reverse=True)
-    return "\n\n".join(text for _, text in found[:limit]) or f"Nothing was said about {query!r}."
+    shown = [_hit(found, query) for found in _merged(hits, lines, limit)]
+    return "\n\n".join(_within(runtime, shown)) or f"Nothing was said about {query!r}."
 
 
 @tool
@@ -63,34 +69,68 @@ async def session_history(
     store = runtime.store
     if store is None:
         return NO_STORE
-    thread_id = thread or thread_of(runtime)
+    thread_id = thread.removeprefix(SESSIONS) or thread_of(runtime)
     entries = await transcripts.read(store, user_of(runtime), thread_id, first=first, limit=count)
     if not entries:
         return f"The archive holds no message {first} of {thread_id!r}."
-    return "\n\n".join(_entry(entry, entry.text[:MESSAGE_CHARS]) for entry in entries)
-
-
-def _covers(text: str, query: str) -> bool:
-    """Tell whether a text holds every word of the query as it is written."""
-    folded = text.casefold()
-    return all(word in folded for word in query.casefold().split())
+    texts = [entry.text[: safe_end(entry.text, 0, MESSAGE_CHARS)] for entry in entries]
+    shown = _within(runtime, [_entry(*pair) for pair in zip(entries, texts, strict=True)])
+    if len(shown) < len(entries):
+        shown.append(f"[Go on with first={entries[len(shown)].number}.]")
+    return "\n\n".join(shown)
 
 
 def source_of(entry: transcripts.Entry) -> str:
     """Return where a message is, as answers cite it."""
-    return f"sessions/{entry.thread_id}#{entry.number}"
+    return f"{SESSIONS}{entry.thread_id}#{entry.number}"
+
+
+def _merged(hits: Sequence[Hit], lines: Sequence[FoundLine], limit: int) -> list[Hit | FoundLine]:
+    """Return the closest of both, messages first; the best line has a place if it is as close."""
+    found = sorted([*hits, *lines], key=lambda one: one.closeness, reverse=True)
+    best = found[:limit]
+    if lines and lines[0] not in best and limit > 1 and lines[0].closeness == best[0].closeness:
+        best[-1] = lines[0]
+    return best
+
+
+def _hit(found: Hit | FoundLine, query: str) -> str:
+    """Show the part that holds what was asked, and where it is."""
+    if isinstance(found, FoundLine):
+        return f"Source: {found.path}#{found.line} [from character {found.offset}]\n{found.text}"
+    text = found.entry.text
+    start = safe_start(text, max(first_place(text, query) - AROUND_CHARS, 0))
+    part = text[start : safe_end(text, start, start + 3 * AROUND_CHARS)]
+    return _entry(found.entry, f"... {part}" if start else part)
 
 
 def _entry(entry: transcripts.Entry, text: str) -> str:
     left = len(entry.text) - len(text)
-    more = f" ... ({left} more characters)" if left > 0 else ""
+    more = f" ... ({amount(left, 'more character')})" if left > 0 else ""
     return f"Source: {source_of(entry)} [{entry.role}, {entry.at}]\n{text}{more}"
 
 
-def _hit(entry: transcripts.Entry, query: str) -> str:
-    """Show the part of a message that holds what was asked."""
-    folded = entry.text.lower()
-    places = [at for term in terms_of(query) if (at := folded.find(term)) >= 0]
-    start = max(min(places, default=0) - AROUND_CHARS, 0)
-    part = entry.text[start : start + 3 * AROUND_CHARS]
-    return _entry(entry, f"... {part}" if start else part)
+def _within(runtime: Tool, texts: Iterable[str]) -> list[str]:
+    """Return as many of the texts as one result may show; one at least."""
+    most_chars, most_tokens = page_limits(
+        context_of(runtime), runtime.state.get("named_windows") or {}
+    )
+    shown: list[str] = []
+    for text in texts:
+        most_chars -= len(text)
+        if most_tokens is not None:
+            most_tokens -= tail_size(HumanMessage(text))
+        if shown and min(most_chars, most_tokens or 0) < 0:
+            break
+        shown.append(text)
+    return shown
+
+
+def _moved_to(messages: Sequence[BaseMessage]) -> list[str]:
+    """Return the paths of texts that the history holds previews of, the newest first."""
+    paths: list[str] = []
+    for message in reversed(messages):
+        record: Any = message.additional_kwargs.get(EVICTED)
+        if isinstance(record, dict):
+            paths.append(str(cast("dict[str, Any]", record).get("path")))
+    return paths

@@ -141,7 +141,7 @@ def _block(block: Any, seen: Sequence[Any]) -> Iterator[str | int]:
     kind = str(fields.get("type") or next(iter(fields), ""))
     if kind in _IMAGES or str(fields.get("mime_type", "")).startswith("image/"):
         yield IMAGE_TOKENS
-    elif kind in _FILES:
+    elif kind in _FILES or (kind == "text-plain" and "text" not in fields):
         yield _file(fields)
     elif kind in _CALLS:
         yield "" if (fields.get("call_id") or fields.get("id")) in seen else _rest(fields)
@@ -160,7 +160,8 @@ def _file(fields: Mapping[str, Any]) -> str | int:
         inline = cast("dict[str, Any]", source)
         if inline.get("type") == "text":
             return str(inline.get("data", ""))
-    return FILE_TOKENS
+    text = fields.get("text")
+    return text if isinstance(text, str) else FILE_TOKENS
 
 
 def _rest(fields: Mapping[str, Any]) -> str:

@@ -2,20 +2,21 @@
 
 An item per file holds its sizes and how many lines end before each part. It is written after the
 parts, so a crash leaves no readable half, and a page of a large file reads only what it touches.
+The work on a large text is done in threads, a few parts at a time: other tasks go on meanwhile.
 Every function raises ValueError for a path that is absolute, leads upwards or cannot be stored.
 """
 
-import base64
+import asyncio
 import hashlib
-import zlib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
+from everlong.stores.file_parts import packed, pieces_of, storable, unpacked
 from everlong.stores.namespaces import space
 from everlong.stores.paging import (
     PAGE_CHARS,
@@ -23,7 +24,6 @@ from everlong.stores.paging import (
     Page,
     Window,
     after_lines,
-    count_lines,
     refuse_below_least,
 )
 from everlong.stores.records import all_items, put_all
@@ -32,9 +32,10 @@ from everlong.stores.text import clean, clean_text
 PART_CHARS = 200_000
 """At most 800 kB of UTF-8: a larger value holds up everyone who shares the store."""
 PARTS_AT_ONCE = 5
-ZIP_LEVEL = 3
-WORTHWHILE_SHARE = 0.8
 PATH_BYTES = 1_000
+DIGEST_CHARS = 32
+EVICTED = "large_tool_results/"
+"""Where the texts are that left the history."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,20 +60,38 @@ async def write(
     text: str,
     *,
     origin: Mapping[str, Any] | None = None,
-) -> None:
+) -> File:
     """Write a file as a whole; the same text again changes nothing, its first origin included."""
-    old = await find(store, user_id, path)
-    text = clean_text(text)
-    pieces = [text[at : at + PART_CHARS] for at in range(0, len(text), PART_CHARS)] or [""]
-    file = _file(path, text, pieces, clean(dict(origin or {})))
+    _checked(path)
+    text, file = await asyncio.to_thread(_prepared, path, text, clean(dict(origin or {})))
+    return await _written(store, user_id, file, text)
+
+
+async def keep(
+    store: BaseStore, user_id: str, text: str, *, origin: Mapping[str, Any] | None = None
+) -> File:
+    """Write a text that leaves the history to `evicted_path` of it."""
+    text, file = await asyncio.to_thread(_prepared, "", text, clean(dict(origin or {})))
+    return await _written(store, user_id, replace(file, path=_path_of(file.digest)), text)
+
+
+async def _written(store: BaseStore, user_id: str, file: File, text: str) -> File:
+    old = await find(store, user_id, file.path)
     if old is not None and old.digest == file.digest:
-        return
-    parts = zip(_places(user_id, file), pieces, strict=True)
-    puts = [PutOp(*place, _packed(piece), index=False) for place, piece in parts]
-    await put_all(store, puts, at_once=PARTS_AT_ONCE)
-    await put_all(store, [PutOp(space(user_id, "files"), path, asdict(file), index=False)])
+        return old
+    places = _places(user_id, file)
+    for first in range(0, len(places), PARTS_AT_ONCE):
+        begin, end = (at * file.part_chars for at in (first, first + PARTS_AT_ONCE))
+        pieces = pieces_of(text[begin:end], file.part_chars)
+        values = await asyncio.to_thread(list, map(packed, pieces))
+        some = places[first : first + PARTS_AT_ONCE]
+        puts = [PutOp(*place, one, index=False) for place, one in zip(some, values, strict=True)]
+        await put_all(store, puts)
+    header = PutOp(space(user_id, "files"), file.path, asdict(file), index=False)
+    await put_all(store, [header])
     if old is not None:
         await put_all(store, [PutOp(*place, None) for place in _places(user_id, old)])
+    return file
 
 
 async def remove(store: BaseStore, user_id: str, path: str) -> bool:
@@ -92,7 +111,7 @@ async def find(store: BaseStore, user_id: str, path: str) -> File | None:
 
 
 async def exists(store: BaseStore, user_id: str, path: str) -> bool:
-    """Tell whether the user has a file of this path."""
+    """Tell whether the user has one."""
     return await find(store, user_id, path) is not None
 
 
@@ -103,10 +122,28 @@ async def list_paths(store: BaseStore, user_id: str, prefix: str = "") -> list[F
     return [File(**item.value) for item in items if item.key.startswith(prefix)]
 
 
+async def newest(store: BaseStore, user_id: str, prefix: str = "") -> list[File]:
+    """Return the same, the file that was written last first."""
+    items = await all_items(store, space(user_id, "files"))
+    items.sort(key=lambda item: (item.updated_at, item.key), reverse=True)
+    return [File(**item.value) for item in items if item.key.startswith(prefix)]
+
+
 async def read_text(store: BaseStore, user_id: str, path: str) -> str | None:
     """Return a file's whole text; None where there is no such file."""
     file = await find(store, user_id, path)
     return await _joined(store, user_id, file, range(len(file.newlines))) if file else None
+
+
+async def read_parts(store: BaseStore, user_id: str, file: File) -> AsyncIterator[str]:
+    """Yield a file's text part by part; it ends early where another run has just replaced it."""
+    for first in range(0, len(file.newlines), PARTS_AT_ONCE):
+        some = range(first, min(first + PARTS_AT_ONCE, len(file.newlines)))
+        texts = await _parts(store, user_id, file, some)
+        for text in texts:
+            yield text
+        if len(texts) < len(some):
+            return
 
 
 async def read_page(  # noqa: PLR0913 - whose, which, from where, how much
@@ -141,7 +178,11 @@ async def read_page(  # noqa: PLR0913 - whose, which, from where, how much
 
 def evicted_path(text: str) -> str:
     """Return the path for a text that leaves the history: same text, same path."""
-    return f"large_tool_results/{digest_of(clean_text(text))}.txt"
+    return _path_of(digest_of(clean_text(text)))
+
+
+def _path_of(digest: str) -> str:
+    return f"{EVICTED}{digest}.txt"
 
 
 async def _start(store: BaseStore, user_id: str, file: File, line: int) -> int:
@@ -157,40 +198,35 @@ def _part_at(file: File, offset: int) -> int:
 
 async def _joined(store: BaseStore, user_id: str, file: File, parts: range) -> str | None:
     """Return some parts of a file; None where another run has just replaced or removed it."""
-    places = _places(user_id, file)[parts.start : parts.stop]
     texts: list[str] = []
-    for first in range(0, len(places), PARTS_AT_ONCE):
-        gets = [GetOp(*place) for place in places[first : first + PARTS_AT_ONCE]]
-        items = cast("list[Item | None]", await store.abatch(gets))
-        texts += [_unpacked(item.value) for item in items if item is not None]
-    return "".join(texts) if len(texts) == len(places) else None
+    for first in range(parts.start, parts.stop, PARTS_AT_ONCE):
+        some = range(first, min(first + PARTS_AT_ONCE, parts.stop))
+        texts += await _parts(store, user_id, file, some)
+    return "".join(texts) if len(texts) == len(parts) else None
 
 
-def _packed(piece: str) -> dict[str, str]:
-    """Return a part as it is stored: compressed, where that saves a fifth or more.
-
-    Postgres compresses values, too, but finds repeated strings only.
-    """
-    packed = base64.b64encode(zlib.compress(piece.encode(), ZIP_LEVEL)).decode()
-    return {"zip": packed} if len(packed) < WORTHWHILE_SHARE * len(piece) else {"text": piece}
+async def _parts(store: BaseStore, user_id: str, file: File, parts: range) -> list[str]:
+    places = _places(user_id, file)[parts.start : parts.stop]
+    items = cast("list[Item | None]", await store.abatch([GetOp(*place) for place in places]))
+    values = [item.value for item in items if item is not None]
+    return await asyncio.to_thread(list, map(unpacked, values))
 
 
-def _unpacked(value: Mapping[str, str]) -> str:
-    if "text" in value:
-        return value["text"]
-    return zlib.decompress(base64.b64decode(value["zip"])).decode()
-
-
-def _file(path: str, text: str, pieces: Sequence[str], origin: Mapping[str, Any]) -> File:
-    newlines = list(accumulate((piece.count("\n") for piece in pieces), initial=0))
-    return File(
+def _prepared(path: str, text: str, origin: Mapping[str, Any]) -> tuple[str, File]:
+    """Return the text as it can be stored, and what is to be known of it."""
+    text = storable(text)
+    digest, newlines = hashlib.sha256(), list[int]()
+    for piece in pieces_of(text, PART_CHARS):
+        digest.update(piece.encode())
+        newlines.append(piece.count("\n"))
+    return text, File(
         path=path,
         chars=len(text),
-        lines=count_lines(text),
+        lines=sum(newlines) + (not text.endswith("\n") and bool(text)),
         origin=origin,
-        digest=digest_of(text),
+        digest=digest.hexdigest()[:DIGEST_CHARS],
         part_chars=PART_CHARS,
-        newlines=newlines[:-1],
+        newlines=list(accumulate(newlines, initial=0))[:-1],
     )
 
 
@@ -202,7 +238,7 @@ def _places(user_id: str, file: File) -> list[tuple[tuple[str, ...], str]]:
 
 def digest_of(text: str) -> str:
     """Return what names a text by its content: 32 hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_CHARS]
 
 
 def _checked(path: str) -> str:

@@ -79,7 +79,7 @@ def _lines(path: str, text: str) -> list[tuple[Found, str]]:
     """Return each line that says something, and what of it is searched: its heading, too."""
     found: list[tuple[Found, str]] = []
     heading = ""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         shown = line.strip()
         if shown.startswith("#"):
             heading = "" if path.startswith(DAYS) else shown.lstrip("# ")

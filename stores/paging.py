@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from everlong.stores.characters import safe_end
+
 PAGE_LINES = 1_000
 PAGE_CHARS = 20_000
 
@@ -43,7 +45,10 @@ def page_of(
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of a text, and what lies before and around it."""
+    """A stretch of a text, and what lies before and around it.
+
+    It reaches one character beyond the page, if there is one: the page ends between characters.
+    """
 
     text: str
     chars_before: int
@@ -54,11 +59,11 @@ class Window:
     def page(self, start: int, max_lines: int, max_chars: int) -> Page:
         """Return the page at a character of the whole text."""
         begin = start - self.chars_before
-        text = self.text[begin : begin + max_chars]
+        text = self.text[begin : safe_end(self.text, begin, begin + max_chars)]
         by_lines = after_lines(text, max_lines)
         if by_lines < len(text):
             text = text[:by_lines]
-        elif start + max_chars < self.total_chars and "\n" in text:
+        elif start + len(text) < self.total_chars and "\n" in text:
             text = text[: text.rindex("\n") + 1]
         line = self.newlines_before + self.text.count("\n", 0, begin) + 1
         more = start + len(text) < self.total_chars

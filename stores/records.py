@@ -6,7 +6,7 @@ from typing import Any
 from langgraph.store.base import BaseStore, PutOp, SearchItem
 
 PUTS_AT_ONCE = 500
-FIRST_LIMIT = 1_000
+FIRST_LIMIT = 10_000
 
 
 async def all_items(

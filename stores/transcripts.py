@@ -4,29 +4,24 @@ One item per message. A message that was moved out of the history before it came
 reference to its text in `additional_kwargs` (`everlong_evicted`), which `full_text` follows.
 """
 
-import asyncio
-import base64
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, message_to_dict, messages_from_dict
+from langchain_core.messages import BaseMessage, messages_from_dict
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everlong.stores import files
 from everlong.stores.namespaces import key, raw, space
 from everlong.stores.records import FIRST_LIMIT, all_items, put_all
-from everlong.stores.search import scores, terms_of
-from everlong.stores.text import clean, clean_text
+from everlong.stores.spelling import says, spelled
+from everlong.stores.text import clean
 
 EVICTED = "everlong_evicted"
-NOT_KEPT = ("response_metadata", "usage_metadata")
 MOST_CHARS = 200_000
 """Longer messages go to the user's files, so that no value is over a megabyte."""
-NEIGHBOURS = 2
-NEIGHBOUR_WEIGHT = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +37,11 @@ class Entry:
     at: str
     """When its call began: ISO 8601, UTC."""
     text: str
-    """What it says and the calls it makes: the first 200,000 characters."""
+    """What it says and the calls it makes: the first 200,000 characters; a hit has all."""
     stored: str
     """The message as JSON; `messages_of` makes it a message again. Empty in a hit, where long."""
     path: str
     """The user's file that holds `stored`, where it is long."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """An entry that a search found, among its neighbours."""
-
-    entry: Entry
-    score: float
-    before: tuple[Entry, ...]
-    after: tuple[Entry, ...]
 
 
 async def append(  # noqa: PLR0913 - whose, what, where, when
@@ -75,7 +60,7 @@ async def append(  # noqa: PLR0913 - whose, what, where, when
     a caller that knows better (`may_be_there`) spares the look.
     """
     place = space(user_id, "transcripts", thread_id)
-    names = [f"{n:08d}-{key(one.id or _spelled(one))}" for n, one in enumerate(messages, first)]
+    names = [f"{n:08d}-{key(one.id or spelled(one))}" for n, one in enumerate(messages, first)]
     held = await _held(store, place, names) if may_be_there else set[str]()
     puts: list[PutOp] = []
     for number, (name, message) in enumerate(zip(names, messages, strict=True), first):
@@ -86,7 +71,7 @@ async def append(  # noqa: PLR0913 - whose, what, where, when
                 "role": message.type,
                 "at": instant,
             } | await pack(store, user_id, message)
-            text = _says(message)[:MOST_CHARS]
+            text = says(message)[:MOST_CHARS]
             if text != message.content or not value["stored"]:
                 value["text"] = text  # else `stored` has the very same
             puts.append(PutOp(place, name, clean(value), index=["text"]))
@@ -112,6 +97,26 @@ async def read(
     ]
 
 
+async def read_between(
+    store: BaseStore, user_id: str, thread_id: str, first: int, last: int
+) -> list[Entry]:
+    """Return the entries with numbers from `first` to `last`, in order; of every branch.
+
+    Raises:
+        LookupError: the file of a long message is gone.
+    """
+    found = await _between(store, user_id, thread_id, first, last + 1)
+    return [
+        replace(entry, stored=await unpack(store, user_id, entry.stored, entry.path))
+        for entry in found
+    ]
+
+
+async def glance(store: BaseStore, user_id: str, thread_id: str) -> list[Entry]:
+    """Return all of a thread's entries as a search needs them: what is long is left where it is."""
+    return await _between(store, user_id, thread_id, 0)
+
+
 async def threads(store: BaseStore, user_id: str) -> list[str]:
     """Return the ids of the user's threads that have a transcript."""
     above = space(user_id, "transcripts")
@@ -123,14 +128,41 @@ async def threads(store: BaseStore, user_id: str) -> list[str]:
 
 async def full_text(store: BaseStore, user_id: str, entry: Entry) -> str:
     """Return what the message said before anything of it was moved away or cut."""
+    message = await _message(store, user_id, entry)
+    path, whole = _moved_to(message.additional_kwargs.get(EVICTED)), None
+    with suppress(ValueError):  # whoever sent the message may have made the reference up
+        whole = await files.read_text(store, user_id, path) if path else None
+    return says(message) if whole is None else whole
+
+
+async def whole(store: BaseStore, user_id: str, entry: Entry) -> Entry:
+    """Return the entry with all that the message says, however long; not what was moved away.
+
+    Raises:
+        LookupError: the file of a long message is gone.
+    """
+    if len(entry.text) < MOST_CHARS:
+        return entry
+    return replace(entry, text=says(await _message(store, user_id, entry)))
+
+
+def moved_to(entry: Entry) -> str:
+    """Return the path of the text that was moved out of the message before it came here, if any."""
+    if EVICTED not in entry.stored:
+        return ""
+    kwargs = json.loads(entry.stored)["data"].get("additional_kwargs", {})
+    return _moved_to(kwargs.get(EVICTED))
+
+
+def _moved_to(reference: Any) -> str:
+    path = cast("dict[str, Any]", reference).get("path") if isinstance(reference, dict) else None
+    return path if isinstance(path, str) else ""
+
+
+async def _message(store: BaseStore, user_id: str, entry: Entry) -> BaseMessage:
     stored = await unpack(store, user_id, entry.stored, entry.path)
     (message,) = messages_from_dict([json.loads(stored)])
-    reference = message.additional_kwargs.get(EVICTED)
-    path = cast("dict[str, Any]", reference).get("path") if isinstance(reference, dict) else None
-    whole = None
-    with suppress(ValueError):  # whoever sent the message may have made the reference up
-        whole = await files.read_text(store, user_id, path) if isinstance(path, str) else None
-    return _says(message) if whole is None else whole
+    return message
 
 
 def messages_of(entries: Iterable[Entry]) -> list[BaseMessage]:
@@ -149,7 +181,7 @@ def to_jsonl(entries: Iterable[Entry]) -> str:
 
 async def pack(store: BaseStore, user_id: str, message: BaseMessage) -> dict[str, str]:
     """Return `stored` and `path` for a message; a long one is written to the user's files."""
-    stored = _spelled(message)
+    stored = spelled(message)
     if len(stored) <= MOST_CHARS:
         return {"stored": stored, "path": ""}
     path = f"transcripts/{files.digest_of(stored)}.json"
@@ -172,35 +204,6 @@ async def unpack(store: BaseStore, user_id: str, stored: str, path: str) -> str:
     return text
 
 
-async def search(
-    store: BaseStore, user_id: str, query: str, *, thread_id: str | None = None, limit: int = 10
-) -> list[Hit]:
-    """Return the entries that say what is asked, best first; neighbours that do so add weight."""
-    asked = terms_of(query)
-    chosen = await threads(store, user_id) if thread_id is None else [thread_id]
-    entries: list[Entry] = []
-    for one in chosen if asked else ():
-        entries += await _between(store, user_id, one, 0)
-    own = await asyncio.to_thread(scores, [entry.text for entry in entries], asked)
-    hits = [_hit(entries, own, index) for index, score in enumerate(own) if score > 0]
-    best = sorted(hits, key=lambda hit: (hit.score, hit.entry.at, hit.entry.number), reverse=True)
-    return best[:limit]
-
-
-def _hit(entries: Sequence[Entry], own: Sequence[float], index: int) -> Hit:
-    near = [
-        other
-        for other in range(max(index - NEIGHBOURS, 0), min(index + NEIGHBOURS + 1, len(entries)))
-        if entries[other].thread_id == entries[index].thread_id
-    ]
-    return Hit(
-        entry=entries[index],
-        score=own[index] + NEIGHBOUR_WEIGHT * sum(own[other] for other in near if other != index),
-        before=tuple(entries[other] for other in near if other < index),
-        after=tuple(entries[other] for other in near if other > index),
-    )
-
-
 async def _between(
     store: BaseStore, user_id: str, thread_id: str, first: int, end: int | None = None
 ) -> list[Entry]:
@@ -221,40 +224,3 @@ def _entry(thread_id: str, value: dict[str, Any]) -> Entry:
 async def _held(store: BaseStore, place: tuple[str, ...], names: Sequence[str]) -> set[str]:
     items = cast("list[Item | None]", await store.abatch([GetOp(place, name) for name in names]))
     return {item.key for item in items if item is not None}
-
-
-def _says(message: BaseMessage) -> str:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    spelled = [f"{one['name']}({_json(clean(one['args']))})" for one in calls]
-    return clean_text("\n".join([part for part in (str(message.text), *spelled) if part]))
-
-
-def _spelled(message: BaseMessage) -> str:
-    """Return the message as JSON: what makes it the same message again, and nothing else."""
-    fields = message_to_dict(message)["data"]
-    kept = {name: value for name, value in fields.items() if _says_something(name, value)}
-    return _json({"type": message.type, "data": clean(kept)})
-
-
-def _says_something(name: str, value: Any) -> bool:
-    if name in NOT_KEPT or value is None:
-        return False
-    if name == "artifact":
-        return _is_json(value)
-    return name == "content" or value not in ([], {})
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_as_text)
-
-
-def _as_text(value: Any) -> str:
-    return base64.b64encode(value).decode() if isinstance(value, bytes) else clean_text(str(value))
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True

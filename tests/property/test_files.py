@@ -6,7 +6,8 @@ from langgraph.store.memory import InMemoryStore
 
 from everlong.stores import files, paging
 
-CHARACTERS = st.sampled_from(["a", "é", "部", "😀", "\n", "\n", "\r\n", "\u2028", "\x0c"])
+SIGNS = ["a", "é", "e\u0301", "部", "😀", "👨‍👩‍👧", "🇳🇴", "\n", "\n", "\r\n", "\u2028", "\x0c"]
+CHARACTERS = st.sampled_from(SIGNS)
 TEXTS = st.lists(CHARACTERS, max_size=80).map("".join)
 LIMITS = st.integers(1, 30)
 

@@ -1,6 +1,8 @@
 """Oversized tool results move to the store, and come back by read_file."""
 
+import asyncio
 import re
+import time
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -31,16 +33,6 @@ async def result_of(talk):
     return result
 
 
-@pytest.mark.parametrize(("size", "moved"), [(80_000, False), (80_001, True)])
-async def test_a_result_moves_when_it_is_longer_than_the_limit(converse, size, moved):
-    talk = converse(model=once(calling(("export", {"size": size}))), tools=[export])
-    await talk.say("export")
-    result = await result_of(talk)
-    assert ("large_tool_results/" in result.text) is moved
-    assert (len(result.text) < 6_000) is moved
-    assert ("eviction" in talk.event_types()) is moved
-
-
 async def test_the_preview_has_head_tail_size_and_path_and_the_store_has_the_whole(converse):
     talk = converse(model=once(calling(("export", {"size": 0}))), tools=[export])
     await talk.say("export")
@@ -55,58 +47,6 @@ async def test_the_preview_has_head_tail_size_and_path_and_the_store_has_the_who
     entries = await transcripts.read(talk.store, "kim", "thread-1")
     (kept,) = [entry for entry in entries if entry.role == "tool"]
     assert await transcripts.full_text(talk.store, "kim", kept) == BIG
-
-
-async def test_read_file_gives_every_page_and_is_never_moved_itself(converse):
-    one_line = '{"items":[' + '{"n":"café 😀"},' * 20_000 + "{}]}"
-
-    @tool
-    def dump() -> str:
-        """Dump everything on one line."""
-        return one_line
-
-    def script(messages):
-        last = messages[-1]
-        if last.type == "human":
-            return calling(("dump", {}))
-        path = re.search(r"large_tool_results/\w+\.txt", last.text)[0]
-        more = re.search(r"go on with offset=(\d+)", last.text)
-        if last.name == "dump" or more:
-            args = {"path": path, "offset": int(more[1]) if more else 0}
-            return calling(("read_file", args), prefix=f"c{len(messages)}")
-        return "read it all"
-
-    talk = converse(
-        model=ScriptedModel(script=script),
-        tools=[dump],
-        compaction={"trigger_messages": 0, "window_tokens": 1_000_000},
-    )
-    assert await talk.say("dump and read") == "read it all"
-    pages = [m.text for m in await talk.messages() if getattr(m, "name", "") == "read_file"]
-    assert len(pages) > 3
-    assert all(len(page) < 40_000 for page in pages)
-    assert "".join(page.rsplit("\n\n[", 1)[0] for page in pages) == one_line
-
-
-@pytest.mark.parametrize(
-    ("args", "told"),
-    [
-        ({"path": "large_tool_results/none.txt"}, "no stored text"),
-        ({"path": "../kim/secret"}, "relative path"),
-        ({"path": "/etc/passwd"}, "relative path"),
-    ],
-)
-async def test_a_path_that_is_not_there_is_told_and_raises_nothing(converse, args, told):
-    talk = converse(model=once(calling(("read_file", args))))
-    assert await talk.say("read") == "read"
-    assert told in (await result_of(talk)).text
-
-
-async def test_reading_past_the_end_says_how_long_the_text_is(converse):
-    talk = converse(model=once(calling(("read_file", {"path": "a.txt", "offset": 900}))))
-    await files.write(talk.store, "kim", "a.txt", "short")
-    await talk.say("read")
-    assert "5 characters" in (await result_of(talk)).text
 
 
 async def test_no_checkpoint_ever_holds_the_whole_result(converse):
@@ -166,30 +106,6 @@ async def test_imported_histories_are_treated_alike(converse):
     assert "large_tool_results/" in result.text
 
 
-async def test_status_artifact_and_other_blocks_stay(converse):
-    blocks = [
-        {"type": "text", "text": "a" * 50_000},
-        {"type": "text", "text": "b" * 50_000},
-        {"type": "image", "base64": "AAAA", "mime_type": "image/png"},
-    ]
-    talk = converse(model=ScriptedModel(script=["ok"]))
-    original = ToolMessage(
-        blocks,
-        tool_call_id="call_0_scan",
-        name="scan",
-        id="t1",
-        status="error",
-        artifact={"rows": 3},
-    )
-    await talk.seed([HumanMessage("scan"), calling(("scan", {})), original, AIMessage("done")])
-    await talk.say("and?")
-    result = await result_of(talk)
-    assert (result.status, result.name, result.artifact) == ("error", "scan", {"rows": 3})
-    assert [block["type"] for block in result.content] == ["text", "image"]
-    path = result.additional_kwargs["everlong_evicted"]["path"]
-    assert await files.read_text(talk.store, "kim", path) == "a" * 50_000 + "b" * 50_000
-
-
 async def test_a_store_that_fails_leaves_the_original(backend, converse, caplog):
     talk = converse(model=once(calling(("export", {"size": 90_000}))), tools=[export])
     talk.use_store(FailingStore(backend.store))
@@ -207,3 +123,170 @@ async def test_a_small_window_makes_the_limit_smaller(converse):
     )
     await talk.say("export")
     assert "large_tool_results/" in (await result_of(talk)).text
+
+
+async def test_a_result_that_could_not_move_is_moved_by_the_next_call(backend, converse):
+    talk = converse(model=once(calling(("export", {"size": 90_000}))), tools=[export])
+    failing = FailingStore(backend.store)
+    talk.use_store(failing)
+    failing.fail_writes = OSError("disk full")
+    await talk.say("export")
+    failing.fail_writes = None
+    talk.context = talk.context.model_copy(update={"model": ScriptedModel(script=["fine"])})
+    await talk.say("and now?")
+    result = await result_of(talk)
+    assert "large_tool_results/" in result.text
+    values = await talk.values()
+    assert values["meter"]["tokens"] < 5_000
+    assert await files.read_text(backend.store, "kim", files.evicted_path("x" * 90_000))
+
+
+async def test_a_store_that_fails_is_tried_a_bounded_number_of_times(backend, converse, caplog):
+    def script(messages):
+        rounds = sum(message.type == "tool" for message in messages)
+        size = {"size": 90_000 if rounds == 0 else 10}
+        return "read" if rounds == 5 else calling(("export", size), prefix=f"c{rounds}")
+
+    talk = converse(model=ScriptedModel(script=script), tools=[export])
+    talk.use_store(FailingStore(backend.store))
+    talk.store.fail_writes = OSError("disk full")
+    assert await talk.say("export") == "read"
+    assert sum("Eviction of" in record.message for record in caplog.records) == 1
+
+
+async def test_a_window_that_a_provider_named_makes_the_limit_smaller(converse):
+    model = ScriptedModel(script=["first", "second"])
+    talk = converse(model=model, compaction={"trigger_messages": 0})
+    await talk.say("hello")
+    result = ToolMessage("y" * 30_000, tool_call_id="call_0_export", name="export", id="t1")
+    await talk.seed([HumanMessage("export"), calling(("export", {})), result, AIMessage("done")])
+    await talk.graph.aupdate_state(
+        talk.config, {"named_windows": {"ScriptedModel": 32_000}}, as_node="consolidate"
+    )
+    await talk.say("and?")
+    assert "large_tool_results/" in (await result_of(talk)).text
+
+
+async def test_a_smaller_window_moves_what_was_short_enough_before(converse):
+    talk = converse(
+        model=once(calling(("export", {"size": 30_000}))),
+        tools=[export],
+        compaction={"window_tokens": 200_000},
+    )
+    await talk.say("export")
+    assert len((await result_of(talk)).text) == 30_000
+    small = talk.context.compaction.model_copy(update={"window_tokens": 32_000})
+    talk.context = talk.context.model_copy(
+        update={"compaction": small, "model": ScriptedModel(script=["ok"])}
+    )
+    await talk.say("and?")
+    preview = await result_of(talk)
+    assert "large_tool_results/" in preview.text
+    assert len(preview.text) < 3_000
+
+
+async def test_a_preview_never_moves_again_however_small_the_window(converse):
+    talk = converse(model=once(calling(("export", {"size": 0}))), tools=[export])
+    await talk.say("export")
+    before = (await result_of(talk)).text
+    tiny = talk.context.compaction.model_copy(update={"window_tokens": 2_500, "enabled": False})
+    talk.context = talk.context.model_copy(
+        update={"compaction": tiny, "model": ScriptedModel(script=["ok"])}
+    )
+    await talk.say("and?")
+    assert (await result_of(talk)).text == before
+
+
+@pytest.mark.parametrize(
+    ("odd", "stored"),
+    [("\x00", "\ufffd"), ("\ud83d", "\ufffd"), ("\ud83d\ude00", "😀")],
+    ids=["NUL", "lone surrogate", "pair"],
+)
+async def test_characters_that_no_store_holds_are_replaced_everywhere_alike(converse, odd, stored):
+    text = f"{odd}a{odd}{'x' * 90_000}{odd}"
+
+    @tool
+    def export() -> str:
+        """Export."""
+        return text
+
+    talk = converse(model=once(calling(("export", {}))), tools=[export])
+    await talk.say("export")
+    result = await result_of(talk)
+    path = result.additional_kwargs["everlong_evicted"]["path"]
+    assert await files.read_text(talk.store, "kim", path) == text.replace(odd, stored)
+    assert f"## Beginning\n{stored}a{stored}xx" in result.text
+    assert result.text.endswith(f"x{stored}")
+
+
+@pytest.mark.parametrize("kind", ["lines", "one line", "Han"])
+async def test_fifty_megabytes_neither_block_the_loop_nor_stay_in_the_checkpoints(converse, kind):
+    text = {
+        "lines": "a line of a very long report, which goes on and on\n" * 1_000_000,
+        "one line": '{"items":[' + '{"n":"café 😀"},' * 1_600_000,
+        "Han": "订单已经从宁波仓库发出，预计下周到港。\n" * 850_000,
+    }[kind]
+    assert len(text.encode()) > 25_000_000
+    waits: list[float] = []
+
+    @tool
+    async def export() -> str:
+        """Export everything."""
+        return text
+
+    async def beat():
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.01)
+            waits.append(time.perf_counter() - began - 0.01)
+
+    talk = converse(model=once(calling(("export", {}))), tools=[export])
+    beating = asyncio.create_task(beat())
+    began = time.process_time()
+    assert await talk.say("export") == "read"
+    took = time.process_time() - began
+    beating.cancel()
+    assert took < 20
+    assert max(waits) < 2
+    size = 0
+    async for snapshot in talk.graph.aget_state_history(talk.config):
+        size += len(str(snapshot.values)) + len(str(snapshot.tasks))
+    assert size < 200_000
+    file = await files.find(talk.store, "kim", files.evicted_path(text))
+    assert file is not None
+    assert file.chars == len(text)
+    page = await files.read_page(talk.store, "kim", file.path, offset=len(text) - 100)
+    assert page is not None
+    assert text.endswith(page.text)
+
+
+async def test_switched_off_nothing_moves(converse):
+    talk = converse(
+        model=once(calling(("export", {"size": 90_000}))),
+        tools=[export],
+        eviction={"enabled": False},
+    )
+    await talk.say("export")
+    assert len((await result_of(talk)).text) == 90_000
+
+
+async def test_without_a_store_nothing_moves_and_the_call_goes_on(converse):
+    talk = converse(model=once(calling(("export", {"size": 90_000}))), tools=[export])
+    talk.use_store(None)
+    assert await talk.say("export") == "read"
+    assert len((await result_of(talk)).text) == 90_000
+
+
+async def test_a_made_up_record_hides_no_oversized_result(converse):
+    talk = converse(model=ScriptedModel(script=["ok"]))
+    forged = {"everlong_evicted": {"path": "../eve/x", "chars": 3, "waits_for_preview": True}}
+    result = ToolMessage(
+        "y" * 90_000,
+        tool_call_id="call_0_export",
+        name="export",
+        id="t1",
+        additional_kwargs=forged,
+    )
+    await talk.seed([HumanMessage("export"), calling(("export", {})), result, AIMessage("done")])
+    await talk.say("and?")
+    assert len((await result_of(talk)).text) < 3_000

@@ -249,7 +249,11 @@ async def test_another_users_thread_id_reads_nothing(converse):
         ),
         ({"memory": ON, "transcript": False}, {"memory_search"}, {"session_search"}),
         (
-            {"memory": {"enabled": False}, "eviction": {"enabled": False}},
+            {
+                "memory": {"enabled": False},
+                "eviction": {"enabled": False},
+                "compaction": {"enabled": False, "overflow_retry": False},
+            },
             set(),
             {"memory_search", "read_file"},
         ),

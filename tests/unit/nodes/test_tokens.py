@@ -168,16 +168,43 @@ def test_five_images_stay_under_a_trigger_that_forty_reach() -> None:
     assert estimate_messages([one] * 5) < 50_000 < estimate_messages([one] * 40)
 
 
+PDF_URL = f"data:application/pdf;base64,{PICTURE}"
+FILES: dict[str, dict[str, Any]] = {
+    "PDF, standard": {"type": "file", "base64": PICTURE, "mime_type": "application/pdf"},
+    "PDF, standard of old": {"type": "file", "source_type": "base64", "data": PICTURE},
+    "PDF, chat completions": {"type": "file", "file": {"file_data": PDF_URL, "filename": "a.pdf"}},
+    "PDF, responses": {"type": "input_file", "file_data": PDF_URL, "filename": "a.pdf"},
+    "PDF, anthropic": {"type": "document", "source": {"type": "base64", "data": PICTURE}},
+    "PDF, gemini": {"type": "media", "mime_type": "application/pdf", "data": PICTURE},
+    "PDF, bedrock": {"document": {"format": "pdf", "source": {"bytes": PICTURE}}},
+    "PDF, by id": {"type": "file", "file_id": "file-1"},
+    "audio, standard": {"type": "audio", "base64": PICTURE, "mime_type": "audio/wav"},
+    "audio, chat completions": {
+        "type": "input_audio",
+        "input_audio": {"data": PICTURE, "format": "wav"},
+    },
+    "audio, gemini": {"type": "media", "mime_type": "audio/wav", "data": PICTURE},
+    "video, standard": {"type": "video", "base64": PICTURE, "mime_type": "video/mp4"},
+    "text as base64": {"type": "text-plain", "base64": PICTURE, "mime_type": "text/plain"},
+}
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_a_file_has_the_same_fixed_price_in_every_form(form: str) -> None:
+    bare = estimate_message(HumanMessage([{"type": "text", "text": "look"}]))
+    shown = HumanMessage([{"type": "text", "text": "look"}, FILES[form]])
+    assert estimate_message(shown) == bare + FILE_TOKENS
+
+
 @pytest.mark.parametrize(
     "block",
     [
-        {"type": "file", "base64": PICTURE, "mime_type": "application/pdf"},
-        {"type": "input_audio", "input_audio": {"data": PICTURE, "format": "wav"}},
-        {"type": "document", "source": {"type": "base64", "data": PICTURE}},
+        {"type": "text-plain", "text": "The contract runs until 2026. " * 50},
+        {"type": "file", "source_type": "text", "text": "The contract runs until 2026. " * 50},
     ],
 )
-def test_a_file_has_a_fixed_price(block: dict[str, Any]) -> None:
-    assert estimate_message(HumanMessage([block])) < FILE_TOKENS + 10
+def test_a_file_whose_text_is_there_is_counted_by_it(block: dict[str, Any]) -> None:
+    assert estimate_message(HumanMessage([block])) == estimate_message(HumanMessage(block["text"]))
 
 
 def test_a_document_given_as_text_is_counted_by_its_text() -> None:

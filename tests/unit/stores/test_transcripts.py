@@ -13,7 +13,7 @@ from langchain_core.messages import (
 )
 from langgraph.store.base import BaseStore
 
-from everlong.stores import files, transcripts
+from everlong.stores import files, transcript_search, transcripts
 from everlong.stores.namespaces import space
 
 NOON = "2026-03-08T12:00:00Z"
@@ -69,7 +69,7 @@ def said(*texts: str, first: int = 0) -> list[BaseMessage]:
 
 
 async def found(store: BaseStore, query: str, **more: Any) -> list[str]:
-    return [hit.entry.text for hit in await transcripts.search(store, "u", query, **more)]
+    return [hit.entry.text for hit in await transcript_search.search(store, "u", query, **more)]
 
 
 async def test_messages_come_back_equal_and_in_order(store: BaseStore) -> None:
@@ -235,7 +235,7 @@ async def test_no_user_and_no_thread_sees_anothers_messages(store: BaseStore) ->
     for other in ("ad", "adaa", "Ada", "../ada", "*"):
         assert await transcripts.read(store, other, "t") == []
         assert await transcripts.threads(store, other) == []
-        assert await transcripts.search(store, other, "secret") == []
+        assert await transcript_search.search(store, other, "secret") == []
         with pytest.raises(LookupError):
             await transcripts.full_text(store, other, entry)
     assert await transcripts.read(store, "ada", "t2") == []
@@ -255,7 +255,7 @@ async def test_search_finds_words_han_and_identifiers_in_any_order(store: BaseSt
 
 async def test_search_reads_the_arguments_of_calls(store: BaseStore) -> None:
     await append(store, CONVERSATION)
-    hits = await transcripts.search(store, "u", "ORD-7781")
+    hits = await transcript_search.search(store, "u", "ORD-7781")
     assert {hit.entry.message_id for hit in hits} == {"h1", "a1"}
 
 
@@ -266,17 +266,17 @@ async def test_search_puts_rare_terms_first(store: BaseStore) -> None:
 
 async def test_a_neighbour_that_says_what_is_asked_adds_weight(store: BaseStore) -> None:
     await append(store, said("a boat", "its sails", "x", "x", "x", "a boat", "x"))
-    hits = await transcripts.search(store, "u", "boat sails")
+    hits = await transcript_search.search(store, "u", "boat sails")
     assert [hit.entry.number for hit in hits] == [1, 0, 5]
 
 
 async def test_a_hit_shows_its_neighbours_of_the_same_thread(store: BaseStore) -> None:
     await append(store, said("a", "b", "Which car?", "The blue one.", "d", "e"), thread="t1")
     await append(store, said("which car again"), thread="t2")
-    (hit,) = await transcripts.search(store, "u", "car", thread_id="t1")
+    (hit,) = await transcript_search.search(store, "u", "car", thread_id="t1")
     assert [entry.text for entry in hit.before] == ["a", "b"]
     assert [entry.text for entry in hit.after] == ["The blue one.", "d"]
-    both = await transcripts.search(store, "u", "car")
+    both = await transcript_search.search(store, "u", "car")
     assert {hit.entry.thread_id for hit in both} == {"t1", "t2"}
     assert next(hit for hit in both if hit.entry.thread_id == "t2").before == ()
 
