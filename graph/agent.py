@@ -11,7 +11,8 @@ START ─▶ open_call ─▶ evict? ─▶ compact? ─▶ reason ─▶ flush_
                                      refused, or a person asked
   flush_memory  has_records_to_keep  there is a transcript or a memory to write to
   consolidate   call["consolidate"]  fresh ledger entries, and the gap has passed
-  compact ─▶ END when the run asked for nothing but compaction; else ─▶ reason
+  compact ─▶ compact, once, to tell what came of it, ─▶ END when the run asked for nothing but
+  compaction; else ─▶ reason
   open_call ─▶ consolidate when the run asked for nothing but consolidation; ─▶ tools when the
   history ends in calls that still have to run
 """
@@ -65,7 +66,7 @@ def build(
     return (
         GuardedBuilder(State, context_schema=Context, input_schema=Input, output_schema=Output)
         .add_node("open_call", opening, metadata=_about(open_call))
-        .add_node("evict", evict, metadata=_about(evict))
+        .add_node("evict", partial(evict, toolbox=box), metadata=_about(evict))
         .add_node("compact", partial(compact, toolbox=box), metadata=_about(compact))
         .add_node("reason", partial(reason, toolbox=box), metadata=_about(reason))
         .add_node("tools", partial(run_tools, toolbox=box), metadata=_about(run_tools))

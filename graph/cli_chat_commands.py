@@ -24,8 +24,6 @@ HELP = (
 )
 BLANK = "A message that begins with a slash and a word needs a blank before it."
 HELP_CELLS = 26
-TOLD = ("done", "refused")
-"""Outcomes of which the run itself has told."""
 COUNTED = ("messages", "meter", "call", "named_windows")
 
 
@@ -71,11 +69,6 @@ async def _compact(session: Session, instructions: str) -> None:
         session.view.note("An approval waits: answer it first.")
         return
     await session.run({"request": {"compact": True, "instructions": instructions}})
-    receipt = (await session.snapshot()).values.get("compaction", {})
-    if receipt.get("outcome") == "nothing to replace":
-        session.view.note("nothing to compact: all that is there is what would be kept")
-    elif receipt.get("outcome") not in TOLD:
-        session.view.note(f"not compacted: {receipt.get('reason')}")
 
 
 async def _where(session: Session) -> None:

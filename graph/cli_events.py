@@ -17,8 +17,13 @@ def _started(event: Mapping[str, Any]) -> str:
 
 
 def _finished(event: Mapping[str, Any]) -> str:
-    if event["outcome"] != "done":
-        return f"not compacted ({event['outcome']}): {event['reason']}"
+    outcome = event["outcome"]
+    if outcome == "nothing to replace":
+        return "nothing to compact: all that is there is what would be kept"
+    if outcome == "shortened":
+        return f"shortened: {event['tokens_before']:,} → {event['tokens_after']:,} tokens"
+    if outcome != "done":
+        return f"not compacted ({outcome}): {event['reason']}"
     summary = int(event["by"] != "window")
     kept = event["messages_after"] - summary
     made = "1 summary + " if summary else ""
@@ -31,7 +36,8 @@ def _finished(event: Mapping[str, Any]) -> str:
 
 
 def _evicted(event: Mapping[str, Any]) -> str:
-    return f"evicted: a tool result of {event['chars']:,} characters → {event['path']}"
+    what = event.get("what", "tool result")
+    return f"evicted: a {what} of {event['chars']:,} characters → {event['path']}"
 
 
 def _flushed(event: Mapping[str, Any]) -> str:

@@ -4,14 +4,16 @@ from typing import Literal
 
 from langgraph.runtime import Runtime
 
+from everlong.nodes.attempts import has_to_tell
 from everlong.nodes.context import Context, context_of
+from everlong.nodes.oversize import evictable
 from everlong.nodes.state import State
-from everlong.nodes.thresholds import compaction_trigger, evictable
+from everlong.nodes.thresholds import compaction_trigger
 from everlong.nodes.transcript import call_ids
 
 
 def has_oversized(state: State, runtime: Runtime[Context]) -> bool:
-    """Is a new tool result over its limit?"""
+    """Is a tool result over its limit?"""
     return runtime.store is not None and bool(evictable(context_of(runtime), state))
 
 
@@ -56,9 +58,11 @@ def after_evict(state: State, runtime: Runtime[Context]) -> Literal["compact", "
     return "compact" if needs_compaction(state, runtime) else "reason"
 
 
-def after_compact(state: State) -> Literal["reason", "__end__"]:
-    """End where only a compaction was asked for."""
-    return "__end__" if state.phase == "compact_only" else "reason"
+def after_compact(state: State) -> Literal["compact", "reason", "__end__"]:
+    """End where only a compaction was asked for, when what came of it has been told."""
+    if state.phase != "compact_only":
+        return "reason"
+    return "compact" if has_to_tell(state) else "__end__"
 
 
 def after_reason(

@@ -1,29 +1,28 @@
 """Node `compact`: replace the older part of the history by one summary."""
 
 import logging
-from collections.abc import Sequence
+import time
 from typing import Any
 
-from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
 from everlong.nodes.archive import archive
-from everlong.nodes.budget import trigger_of
+from everlong.nodes.attempts import noted, only_to_tell, reported, starting, to_tell
 from everlong.nodes.context import Context
 from everlong.nodes.facts import Flushed, flush
-from everlong.nodes.lighten import lighten
-from everlong.nodes.meter import counted, recounted, request_tokens, visible
 from everlong.nodes.models import load
-from everlong.nodes.plan import Plan, plan
+from everlong.nodes.plan import Plan
+from everlong.nodes.preparation import Prepared, prepare
 from everlong.nodes.recall import recall
 from everlong.nodes.replacement import not_flushed, replacement, untouched, with_requests
 from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
 from everlong.nodes.summarise import Sent, Summarised, summarise
-from everlong.nodes.thresholds import compaction_trigger, limits_for
+from everlong.nodes.thresholds import compaction_trigger
 from everlong.nodes.tokens import estimate_messages
 from everlong.nodes.toolbox import Toolbox
+from everlong.stores.amounts import amount
 
 log = logging.getLogger("everlong.compaction")
 
@@ -32,17 +31,30 @@ async def compact(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) 
     """Replace the older part of the history by one summary, or leave it exactly as it is.
 
     Reads `messages`, `call`, `meter` and the watermarks. Writes them in one update, with the
-    receipt in `compaction`. No failure but a cancel ends the call.
+    receipt in `compaction`. No failure but a cancel ends the call. Where a compaction is all that
+    was asked for, it is entered once more, to tell what came of it.
     """
     run = run_of(state, runtime)
+    told = only_to_tell(state)
+    state = await reported(run, state, runtime)
+    if told:
+        return Update(call=state.call)
+    return await _attempted(run, state, toolbox)
+
+
+async def _attempted(run: Run, state: State, toolbox: Toolbox) -> Update:
+    began = time.perf_counter()
+    before: dict[str, Any] = {}
     try:
+        before = starting(run, state)
         update = await _compacted(run, state, toolbox)
     except Exception as error:
         log.exception("Compaction failed; the history stays as it is")
         update = untouched(state, outcome="failed", reason=f"{type(error).__name__}: {error}")
     if "messages" in update and run.memory is not None:
         update = await _with_memory_read_again(run, state, update, toolbox)
-    return update
+    milliseconds = round((time.perf_counter() - began) * 1_000)
+    return await noted(run, state, update, before=before, milliseconds=milliseconds)
 
 
 async def _compacted(run: Run, state: State, toolbox: Toolbox) -> Update:
@@ -50,39 +62,36 @@ async def _compacted(run: Run, state: State, toolbox: Toolbox) -> Update:
     trigger = compaction_trigger(run.context, state)
     if trigger is None:
         return Update()
-    limits = limits_for(run.context, state)
-    fixed = state.call.get("fixed_tokens", 0)
-    meter = counted(state.messages, state.meter)
     archived = await archive(run, state)
-    shorter = await lighten(run, state.messages, tokens=meter.get("tokens", 0))
-    messages = _with(state.messages, shorter)
-    if shorter:
-        meter = recounted(messages)
-    request = request_tokens(meter, fixed_tokens=fixed)
-    lighter = Update(archived=archived, meter=meter)
-    if shorter:
-        lighter["messages"] = shorter
-    if (
-        shorter
-        and trigger == "tokens"
-        and not trigger_of(limits, messages=visible(messages), tokens=request)
-    ):
-        found = untouched(state, outcome="shortened", reason="old tool results", settled=False)
-        return lighter | found
-    planned = plan(
-        messages,
-        settings=run.context.compaction,
-        trigger=trigger,
-        limits=limits,
-        request_tokens=request,
-        fixed_tokens=fixed,
+    reader = toolbox.reader(run.context)
+    ready = await prepare(run, state, trigger, reader=reader)
+    update = Update(archived=archived, meter=ready.meter)
+    if ready.shortened:
+        update["messages"] = ready.shortened
+    if ready.is_enough or not ready.plan.split.is_cut:
+        update |= _without_summary(state, ready)
+    else:
+        sent = await _sent(run, state, ready.plan, toolbox)
+        update |= await _replaced(run, state, ready.plan, sent, archived)
+    if ready.too_long:
+        update["compaction"] = update.get("compaction", {}) | {"too_long": ready.too_long}
+    if ready.events:
+        update["call"] = to_tell(update.get("call", state.call), *ready.events)
+    return update
+
+
+def _without_summary(state: State, ready: Prepared) -> Update:
+    """Return the receipt of an attempt that needs no summary, or has nothing to replace."""
+    planned, shortened = ready.plan, len(ready.shortened)
+    if not shortened:
+        reason = ready.too_long or "no change: nothing older than what stays is left to replace"
+        return untouched(state, outcome="nothing to replace", reason=reason, plan=planned)
+    little = planned.came_to_little(
+        messages_after=planned.total_messages, tokens_after=ready.meter.get("tokens", 0)
     )
-    if not planned.split.is_cut:
-        reason = planned.split.cut.reason
-        found = untouched(state, outcome="nothing to replace", reason=reason, plan=planned)
-        return lighter | found
-    sent = await _sent(run, state, planned, toolbox)
-    return lighter | await _replaced(run, state, planned, sent, archived)
+    enough = "no summary is needed" if ready.is_enough else "nothing older is left to replace"
+    reason = f"{amount(shortened, 'message')} shortened; {ready.too_long or enough}"
+    return untouched(state, outcome="shortened", reason=reason, plan=planned, settled=little)
 
 
 async def _sent(run: Run, state: State, planned: Plan, toolbox: Toolbox) -> Sent | None:
@@ -116,16 +125,22 @@ async def _replaced(
     if run.context.compaction.strategy == "window":
         summary = Summarised(by="window")
     else:
-        summary = await summarise(run, planned, state.call.get("instructions", ""), sent)
+        summary = await summarise(
+            run,
+            planned,
+            state.call.get("instructions", ""),
+            sent,
+            doubtful=state.compaction.get("invented", ()),
+        )
     if summary.message is None and summary.by != "window":
-        update = untouched(state, outcome="refused", reason=summary.refused, plan=planned)
+        outcome = "failed" if summary.failed else "refused"
+        update = untouched(state, outcome=outcome, reason=summary.refused, plan=planned)
         update["call"] = with_requests(
             update.get("call", state.call), [*flushed.requests, *summary.requests]
         )
     else:
         update = replacement(state, planned, summary, flushed, archived=archived)
         _log_complete(planned, has_summary=summary.message is not None)
-    run.tell({"type": "compaction.finished", **update.get("compaction", {})})
     return update
 
 
@@ -160,9 +175,3 @@ async def _with_memory_read_again(
         "memory_version": str(recalled.get("version", "")),
     }
     return update | Update(recalled=recalled, call=call)
-
-
-def _with(messages: Sequence[BaseMessage], shorter: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages with the shortened ones in their places."""
-    by_id = {message.id: message for message in shorter}
-    return [by_id.get(message.id, message) for message in messages]

@@ -6,15 +6,17 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from everlong.nodes.archive import after
+from everlong.nodes.archive import after, anchors, numbered
 from everlong.nodes.facts import Flushed
 from everlong.nodes.meter import recounted
 from everlong.nodes.plan import Plan
 from everlong.nodes.rewriting import unstreamed, whole_history
 from everlong.nodes.state import Call, State, Update
 from everlong.nodes.summarise import Summarised
+from everlong.nodes.summary import summary_carried
 from everlong.nodes.tokens import estimate_message
 from everlong.nodes.transcript import is_summary
+from everlong.stores.compactions import MESSAGE_IDS
 
 
 def replacement(
@@ -31,15 +33,13 @@ def replacement(
     kept = [*split.system, *framed, *split.kept]
     meter = recounted(kept)
     tokens = meter.get("tokens", 0)
-    little = plan.total_tokens - tokens < plan.min_gain * plan.total_tokens
+    left = len(kept) - len(split.system)
+    little = plan.came_to_little(messages_after=left, tokens_after=tokens)
     receipt = receipt_of(state, plan, outcome="done", reason=summary.refused, settled=little) | {
-        "by": summary.by,
-        "messages_after": len(kept) - len(split.system),
-        "tokens_after": tokens,
-        "request_after": tokens + plan.fixed_tokens,
-        "summary_tokens": estimate_message(framed[0]) if framed else 0,
-        "carried_over": summary.carried,
-        "invented": summary.invented[:20],
+        MESSAGE_IDS: [str(message.id) for message in split.replaced],
+        "replaced": len(split.replaced),
+        "messages_after": left,
+        **_about(summary),
     }
     call = state.call | {"overflow": None, "settled": little}
     update = Update(
@@ -49,7 +49,7 @@ def replacement(
         meter=meter,
         call=with_requests(call, [*flushed.requests, *summary.requests]),
         compaction=receipt,
-        archived=archived,
+        archived=_anchored(state, kept, archived),
         flushed_through=_watermark(state, plan, framed),
     )
     if flushed.failed and (lost := _lost(state, plan, archived)):
@@ -70,30 +70,47 @@ def receipt_of(
     state: State, plan: Plan | None, *, outcome: str, reason: str, settled: bool
 ) -> dict[str, Any]:
     """Return the record of an attempt: what triggered it, where it cut and why, what came out."""
+    named = [str(message.id) for message in (plan.split.replaced if plan else state.messages[-1:])]
+    number, at = int(state.compaction.get("number", 0)) + 1, state.call.get("instant", "")
+    spelled = "\n".join([at, str(number), *named])
     receipt: dict[str, Any] = {
-        "at": state.call.get("instant", ""),
+        "id": hashlib.sha256(spelled.encode("utf-8", "replace")).hexdigest()[:16],
+        "number": number,
+        "at": at,
         "outcome": outcome,
         "reason": reason,
         "settled": settled,
-        "messages_after": sum(message.type != "system" for message in state.messages),
-        "request_after": state.meter.get("tokens", 0) + state.call.get("fixed_tokens", 0),
     }
     if plan is None:
         return receipt
-    named = [str(message.id) for message in plan.split.replaced]
     return receipt | {
-        "id": hashlib.sha256("\n".join(named).encode()).hexdigest()[:16],
-        "trigger": plan.trigger,
         "plain_cut": plan.split.cut.plain,
         "safe_cut": plan.split.cut.safe,
         "cut_reason": plan.split.cut.reason,
-        "replaced": len(named),
-        "messages_before": plan.total_messages,
-        "tokens_before": plan.total_tokens,
-        "request_before": plan.request_tokens,
-        "messages_after": plan.total_messages,
-        "request_after": plan.request_tokens,
     }
+
+
+def _about(summary: Summarised) -> dict[str, Any]:
+    """Return what a receipt says of the summary: nothing but `by` where none was made."""
+    made: dict[str, Any] = {"by": summary.by}
+    if summary.message is None:
+        return made
+    return made | {
+        "summary_id": str(summary.message.id),
+        "summary_tokens": estimate_message(summary.message),
+        "carried_over": summary.carried,
+        "carried": summary_carried(summary.message),
+        "invented": summary.invented,
+    }
+
+
+def _anchored(
+    state: State, kept: Sequence[BaseMessage], archived: dict[str, Any]
+) -> dict[str, Any]:
+    """Return `archived` with the places that what stays has in the transcript."""
+    rest = {name: value for name, value in archived.items() if name != "anchors"}
+    found = anchors(kept, numbered(state.messages, archived), archived) if archived else {}
+    return rest | ({"anchors": found} if found else {})
 
 
 def with_requests(call: Call, requests: Sequence[dict[str, Any]]) -> Call:

@@ -38,6 +38,8 @@ class Call(TypedDict, total=False):
     """`flush_memory` found fresh ledger entries and the gap has passed."""
     memory_version: str
     """Version of MEMORY.md that the call's requests carry; empty where there is none."""
+    to_tell: list[dict[str, Any]]
+    """Stream events that report what the last step wrote; the next node tells them."""
     settings: dict[str, Any]
     """What forks ask of the run's settings, for when no run is there: a person edits the state."""
     requests: list[dict[str, Any]]
@@ -57,6 +59,8 @@ class Meter(TypedDict, total=False):
     """The provider's figure for the whole request through that message; 0 where none holds."""
     fixed_tokens: int
     """`Call.fixed_tokens` when `reported` was measured."""
+    scale: int
+    """Per cent: what the provider reported of our estimate of the same request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +92,12 @@ class State(Input):
     unflushed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """Transcript entries that left the history before a flush could read them: `first`, `count`."""
     archived: dict[str, Any] = field(default_factory=dict[str, Any])
-    """`through`: id of the newest message in the transcript; `count`: how many it holds."""
+    """`through`: id of the newest message in the transcript; `count`: how many it holds.
+
+    `anchors`: the numbers of messages whose next one in the transcript a compaction took away.
+    """
     compaction: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The last compaction's receipt."""
+    """The receipt of the last attempt to compact, without its long lists, which its record has."""
     recalled: Annotated[dict[str, Any], UntrackedValue] = field(default_factory=dict[str, Any])
     """MEMORY.md as this call read it: `version`, `text`. Never in a checkpoint."""
 

@@ -39,6 +39,14 @@ COMPACTED = "compacted: 50 messages → 1 summary + 20; 41,200 → 6,100 tokens"
             "not compacted (refused): it is empty",
         ),
         (
+            DONE | {"outcome": "nothing to replace", "reason": "no change"},
+            "nothing to compact: all that is there is what would be kept",
+        ),
+        (
+            DONE | {"outcome": "shortened", "reason": "3 messages shortened"},
+            "shortened: 41,200 → 6,100 tokens",
+        ),
+        (
             {"type": "eviction", "chars": 90_000, "path": "large_tool_results/a.txt"},
             "evicted: a tool result of 90,000 characters → large_tool_results/a.txt",
         ),
