@@ -1,22 +1,27 @@
 """What stands before each run: what may not be in a thread never gets there."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-from langchain_core.messages import convert_to_messages
+from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, ServerInfo
 from langgraph.types import Command, StateUpdate
 
-from everlong.nodes.context import Context, user_of
+from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.models import load_all
+from everlong.nodes.pins import most_pinned_tokens, pinned_tokens, refuse_too_many
 from everlong.nodes.state import Input, Output, State
+from everlong.nodes.transcript import is_pinned
+from everlong.stores.namespaces import label
 from everlong.stores.text import clean_text
 
 Saver = BaseCheckpointSaver[Any]
@@ -42,7 +47,9 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         """Check, then run and stream; `ainvoke` and `astream_events` come through here, too.
 
         Raises:
-            InvalidInputError: no messages, no user, or another user's thread.
+            InvalidInputError: no messages, no user, an id that no store can hold, or another
+                user's thread.
+            ModelUnavailableError: no model can be made of a name in the settings.
         """
         _refuse_unreadable(input)
         await self._refuse_stranger(merge_configs(self.config, config), context)
@@ -51,6 +58,18 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
             async for part in parts:
                 yield part
 
+    def stream(self, *args: Any, **options: Any) -> Iterator[Any]:  # noqa: ARG002 - refused
+        """Refuse: the nodes run asynchronously. `invoke` comes through here, too.
+
+        Raises:
+            InvalidInputError: always.
+        """
+        msg = (
+            "`invoke` and `stream`: expected `ainvoke` or `astream`; this graph runs "
+            "asynchronously. Write `asyncio.run(graph.ainvoke(...))` where no loop runs."
+        )
+        raise InvalidInputError(msg)
+
     async def abulk_update_state(
         self, config: RunnableConfig, supersteps: Sequence[Sequence[StateUpdate]]
     ) -> RunnableConfig:
@@ -58,28 +77,32 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
 
         What is next is decided by the settings of the call that is edited: LangGraph runs the
         forks, but gives them no runtime to ask.
+
+        Raises:
+            InvalidInputError: more would be pinned than may be.
         """
         snapshot = await self.aget_state(config)
         settings = snapshot.values.get("call", {}).get("settings", {})
+        for update in (update for step in supersteps for update in step):
+            _refuse_too_many_pins(snapshot.values, settings, update.values)
         runtime = Runtime(context=Context(**settings), store=self.store)
         told: RunnableConfig = {"configurable": {CONFIG_KEY_RUNTIME: runtime}}
         return await super().abulk_update_state(merge_configs(config, told), supersteps)
 
     async def _refuse_stranger(self, config: RunnableConfig, context: Any) -> None:
-        thread_id = config.get("configurable", {}).get("thread_id")
+        thread_id = thread_of(config)
         saver = cast("Saver | bool | None", self.checkpointer)
         if thread_id is None or not isinstance(saver, BaseCheckpointSaver):
             return  # nothing is kept, or a parent graph keeps it: then `open_call` refuses
-        user_id = user_of(_runtime(config, context))
-        if user_id != clean_text(user_id):
-            msg = f"`user_id`: expected text without NUL and lone surrogates; got {user_id!r}"
-            raise InvalidInputError(msg)
-        if await _owner_of(saver, str(thread_id)) not in ("", user_id):
+        runtime = runtime_of(config, context)
+        user_id = _storable("user_id", user_of(runtime))
+        if await _owner_of(saver, thread_id) not in ("", user_id):
             msg = (
                 f"`thread_id`: {thread_id!r} is not a thread of {user_id!r}. "
                 "Use an id of your own; a new id begins a new thread."
             )
             raise InvalidInputError(msg)
+        await load_all(context_of(runtime))
 
 
 class GuardedBuilder(StateGraph[State, Context, Input, Output]):
@@ -89,6 +112,32 @@ class GuardedBuilder(StateGraph[State, Context, Input, Output]):
         """Compile, as the base class does."""
         compiled = super().compile(*args, **options)
         return GuardedGraph(**{k: v for k, v in vars(compiled).items() if k != "__orig_class__"})
+
+
+def thread_of(config: RunnableConfig) -> str | None:
+    """Return which thread a run is of; None where it is of none.
+
+    Raises:
+        InvalidInputError: its id is empty, too long, or holds what no store can hold.
+    """
+    thread_id = config.get("configurable", {}).get("thread_id")
+    return None if thread_id is None else _storable("thread_id", str(thread_id))
+
+
+def _storable(name: str, ident: str) -> str:
+    """Refuse an id that checkpoints or the user's records could not be kept under."""
+    if ident != clean_text(ident):
+        msg = (
+            f"`{name}`: expected text without NUL and lone surrogates; got {ident!r}. "
+            "Choose another id."
+        )
+        raise InvalidInputError(msg)
+    try:
+        label(ident)
+    except ValueError as error:
+        msg = f"`{name}`: {error}"
+        raise InvalidInputError(msg) from error
+    return ident
 
 
 def _refuse_unreadable(given: Any) -> None:
@@ -111,7 +160,23 @@ def _refuse_unreadable(given: Any) -> None:
         raise InvalidInputError(msg) from error
 
 
-def _runtime(config: RunnableConfig, context: Any) -> Runtime[Any]:
+def _refuse_too_many_pins(
+    values: Mapping[str, Any], settings: Mapping[str, Any], update: Any
+) -> None:
+    """Refuse an edit that pins more than may be; what a new thread begins with, `open_call` sees.
+
+    The window is that of the thread's last call.
+    """
+    given = cast("Mapping[str, Any]", update).get("messages") if isinstance(update, Mapping) else ()
+    edited = convert_to_messages(cast("list[Any]", given)) if isinstance(given, list) else []
+    if settings and any(is_pinned(message) for message in edited):
+        before: list[Any] = list(values.get("messages", ()))
+        after = cast("list[BaseMessage]", add_messages(before, list[Any](edited)))
+        window = settings.get("compaction", {}).get("window_tokens")
+        refuse_too_many(pinned_tokens(after), most_pinned_tokens(window))
+
+
+def runtime_of(config: RunnableConfig, context: Any) -> Runtime[Any]:
     """Return what the nodes will see of the caller; LangGraph looks for a user in that place."""
     user = config.get("configurable", {}).get("langgraph_auth_user")
     known = user if hasattr(user, "identity") else None

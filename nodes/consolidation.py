@@ -5,13 +5,15 @@ from typing import Any
 
 from langchain_core.messages import HumanMessage
 
+from everlong.nodes.acceptance import objection
 from everlong.nodes.inner import ask
 from everlong.nodes.models import load
 from everlong.nodes.prompts import render
+from everlong.nodes.rendering import within_frame
 from everlong.nodes.run import Run
-from everlong.nodes.summary import objection
 from everlong.nodes.tokens import estimate_text
 from everlong.stores import ledger, memory
+from everlong.stores.amounts import amount
 
 log = logging.getLogger("everlong.memory")
 
@@ -36,8 +38,8 @@ async def consolidation(run: Run) -> list[dict[str, Any]]:
     prompt = render(
         "consolidate",
         limit=str(limit),
-        document=document.text if document else "(empty)",
-        ledger=ledger.render_day(fresh),
+        document=within_frame(document.text) if document else "(empty)",
+        ledger=within_frame(ledger.render_day(fresh)),
     )
     model = await load(run.context.memory_model or run.context.model)
     answer = await ask(
@@ -55,7 +57,8 @@ async def consolidation(run: Run) -> list[dict[str, Any]]:
         instant=run.instant,
         by="consolidation",
     )
-    log.info("MEMORY.md rewritten from %d entries, through %s", len(fresh), written.watermark)
+    taken = amount(len(fresh), "entry", "entries")
+    log.info("MEMORY.md rewritten from %s, through %s", taken, written.watermark)
     run.tell({"type": "memory.consolidated", "entries": len(fresh), "version": written.version})
     return [answer.record]
 

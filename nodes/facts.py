@@ -8,12 +8,15 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from everlong.nodes.inner import ask
-from everlong.nodes.models import load
+from everlong.nodes.models import load, window
 from everlong.nodes.prompts import render
+from everlong.nodes.rendering import render_messages, within_frame
 from everlong.nodes.run import Run
-from everlong.nodes.summary import render_messages
+from everlong.nodes.thresholds import window_for
+from everlong.nodes.tokens import estimate_text
 from everlong.nodes.transcript import is_summary
 from everlong.stores import ledger
+from everlong.stores.amounts import amount
 
 log = logging.getLogger("everlong.memory")
 
@@ -21,6 +24,10 @@ NO_REPLY = "NO_REPLY"
 FLUSH_SECONDS = 60.0
 FLUSH_INPUT_CHARS = 60_000
 REMEMBERED_TOKENS = 4_000
+WINDOW_SHARE = 0.6
+"""Of the model's window, for what a flush reads; the instruction and the answer need room, too."""
+KEPT_SHARE = 0.9
+"""Of what would just fit, since tokens are not spread evenly over a text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +67,16 @@ async def flush(run: Run, messages: Sequence[BaseMessage], *, remembered: str) -
 
 async def _flush(run: Run, store: Any, read: list[BaseMessage], remembered: str) -> Flushed:
     model = await load(run.context.memory_model or run.context.model)
+    found = window(model) if run.context.memory_model else window_for(run.context)
+    room = int(found * WINDOW_SHARE) if found else FLUSH_INPUT_CHARS
+    known = _bounded(remembered, REMEMBERED_TOKENS * 4, most_tokens=room // 4)
     prompt = render(
         "flush_memory",
         now=run.local_time.isoformat(timespec="seconds"),
-        remembered=_bounded(remembered, REMEMBERED_TOKENS * 4) or "(nothing yet)",
-        conversation=_bounded(render_messages(read), FLUSH_INPUT_CHARS),
+        remembered=within_frame(known) or "(nothing yet)",
+        conversation=_bounded(
+            render_messages(read), FLUSH_INPUT_CHARS, most_tokens=room - room // 4
+        ),
     )
     answer = await ask(model, [HumanMessage(prompt)], kind="flush", seconds=FLUSH_SECONDS)
     facts = fact_lines(answer.message)
@@ -82,7 +94,7 @@ async def _flush(run: Run, store: Any, read: list[BaseMessage], remembered: str)
         thread_id=run.thread_id,
         sources=[str(message.id) for message in read],
     )
-    log.info("Memory flush: %d facts written to the ledger", len(facts))
+    log.info("Memory flush: %s written to the ledger", amount(len(facts), "fact"))
     run.tell({"type": "memory.flushed", "facts": len(facts), "thread_id": run.thread_id})
     return Flushed(read=True, facts=len(facts), requests=[answer.record])
 
@@ -97,9 +109,16 @@ def fact_lines(answer: AIMessage) -> list[str]:
     ]
 
 
-def _bounded(text: str, most_chars: int) -> str:
+def _bounded(text: str, most_chars: int, *, most_tokens: int) -> str:
     """Keep head and tail of an overlong text, so that a flush never outgrows its model."""
-    if len(text) <= most_chars:
+    if len(text) > most_chars:
+        text = _ends(text, most_chars)
+    size = estimate_text(text)
+    if size <= most_tokens:
         return text
+    return _ends(text, int(len(text) * most_tokens / size * KEPT_SHARE))
+
+
+def _ends(text: str, most_chars: int) -> str:
     half = most_chars // 2
     return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"

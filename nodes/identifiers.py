@@ -20,6 +20,9 @@ _MONEY_WORD = (
     r"(?:(?:[Ee]uros?|[Dd]ollars?|[Pp]ounds?|[Yy]uan|[Yy]en)(?![A-Za-z])"
     r"|[百千万亿]{0,2}(?:元|块钱|美元|欧元|日元|英镑|港元|港币|人民币))"
 )
+_ONES = "〇零一二三四五六七八九"
+_HAN_NUMBER = f"[{_ONES}两十百千万亿壹贰叁肆伍陆柒捌玖拾佰仟]"
+_HAN_MONEY = r"(?:元|圆|块钱|美元|欧元|日元|英镑|港元|港币|人民币)"
 _SEGMENT = r"[A-Za-z0-9_.@+%=~-]{1,120}+"
 _SUFFIX = (
     r"(?:md|txt|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|conf|env|lock|log|xml|html?|s?css|[jt]sx?|mjs|pyi?"
@@ -51,6 +54,10 @@ _TOKENS = {
     "digit_date": r"(\d{4}(?:/\d{1,2}/|\.\d{1,2}\.)\d{1,2}(?!\d)"
     r"|\d{1,2}(?:/\d{1,2}/|\.\d{1,2}\.|-\d{1,2}-)\d{4}(?!\d)|\d{1,2}/\d{1,2}/\d{2}(?![\d/]))",
     "han_date": r"((?:\d{2,4}年)?\d{1,2}月\d{1,2}[日号]|\d{4}年(?:\d{1,2}月)?)",
+    "spelled_date": rf"((?:[{_ONES}]{{4}}年)?[一二三四五六七八九十]{{1,2}}月"
+    rf"[一二三四五六七八九十廿]{{1,3}}[日号]|[{_ONES}]{{4}}年)",
+    "spelled_money": rf"(?<!{_HAN_NUMBER})({_HAN_NUMBER}{{2,20}}+{_HAN_MONEY})",
+    "share": r"(\d{1,4}(?:[.,]\d{1,4})?\s?[%‰％])",
     "word_date": rf"({_DAY} (?:of )?{_MONTH}(?:,? \d{{4}}(?!\d))?"
     rf"|{_MONTH} (?:{_DAY}(?![\d:])(?:,? \d{{4}}(?!\d))?|\d{{4}}(?!\d)))",
     "money": rf"((?:(?:[A-Z]{{1,2}})?[{_SIGNS}]|{_CURRENCY})\s?{_NUMBER}"
@@ -82,7 +89,7 @@ def _any_of(patterns: Mapping[str, str]) -> str:
 
 # A token begins neither inside a Latin word nor in a number; a Han character may stand before it.
 _PLACE = re.compile(
-    rf"(?=[A-Za-z0-9\"“「『《`/~.#+{_SIGNS}])"
+    rf"(?=[A-Za-z0-9\"“「『《`/~.#+{_SIGNS}]|{_HAN_NUMBER})"
     rf"(?:{_any_of(_PHRASES)}|(?<![A-Za-z0-9À-ɏ])(?:{_any_of(_TOKENS)}))"
 )
 _WORD_HERE = re.compile(_WORD)
@@ -187,6 +194,8 @@ def _whole(name: str) -> re.Pattern[str]:
     joint = "[-_./]" if "/" in name else "[-_.]"
     before = rf"(?<!{_LETTER})(?<!{_LETTER}{joint})" + (r"(?<!\d,)" if _THREE.match(name) else "")
     after = rf"(?!{joint}?{_LETTER})" + (rf"(?!,{_THREE.pattern})" if name[-1].isdigit() else "")
+    if re.match(_HAN_NUMBER, name):
+        return re.compile(f"(?<!{_HAN_NUMBER}){re.escape(name)}")
     return re.compile(
         (before if re.match(_LETTER, name) else "")
         + re.escape(name)

@@ -5,11 +5,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from langchain_core.exceptions import ModelConnectionError, ModelTimeoutError
+from langchain_core.exceptions import ModelConnectionError, ModelError, ModelTimeoutError
 from langchain_core.language_models import BaseChatModel
 
+from everlong.nodes.context import Context
 from everlong.nodes.errors import EverlongError, ModelUnavailableError
-from everlong.nodes.overflow import overflow_in, status_of
+from everlong.nodes.overflow import RATE, overflow_in, status_of, words_of
 from everlong.nodes.windows import name_of, window_of
 
 SHOWN_CHARS = 300
@@ -59,6 +60,26 @@ async def load(model: BaseChatModel | str) -> BaseChatModel:
     return chat_model(model)
 
 
+async def load_all(context: Context) -> None:
+    """Find out, before a run begins, whether each model that it names can be made.
+
+    A model's first use by name imports in a thread, as `load` does.
+
+    Raises:
+        ModelUnavailableError: one cannot; the text begins with the setting's name.
+    """
+    checked = set[str]()
+    for field in ("model", "summary_model", "memory_model"):
+        value = getattr(context, field)
+        if isinstance(value, str) and value not in checked:
+            checked.add(value)
+            try:
+                await load(value)
+            except ModelUnavailableError as error:
+                msg = f"`{field}`: {error}"
+                raise ModelUnavailableError(msg) from error
+
+
 def window(model: BaseChatModel | str) -> int | None:
     """Return the context window in tokens of a model, or of a name, which is looked up once."""
     return _window_of_name(model) if isinstance(model, str) else window_of(model)
@@ -67,6 +88,33 @@ def window(model: BaseChatModel | str) -> int | None:
 @cache
 def _window_of_name(name: str) -> int | None:
     return window_of(chat_model(name))
+
+
+def may_pass(error: BaseException) -> bool:
+    """Tell a failure that waiting may mend from one that comes again with the same request."""
+    if overflow_in(error) is not None or "insufficient_quota" in words_of(error):
+        return False
+    if isinstance(error, ModelError):
+        return error.is_retryable
+    status = status_of(error)
+    if status is None:
+        return isinstance(error, ConnectionError | TimeoutError) or bool(RATE.search(str(error)))
+    return status in PASSING or status >= SERVER_FAULTS
+
+
+def retries_itself(model: Any) -> bool:
+    """Whether the model's client repeats such requests by itself, as those of providers do.
+
+    `max_retries` is the name of that setting in every LangChain integration; None stands for the
+    client's own default, which is not 0.
+    """
+    bare = getattr(model, "bound", model)
+    return getattr(bare, "max_retries", 0) != 0
+
+
+PASSING = frozenset({408, 409, 429})
+"""HTTP statuses of a failure that may pass, besides those of a server's fault."""
+SERVER_FAULTS = 500
 
 
 def explain(error: BaseException, model: BaseChatModel | str) -> str:

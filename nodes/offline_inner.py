@@ -12,7 +12,7 @@ from everlong.nodes.digest_lines import heading_of, section_of
 from everlong.nodes.offline_consolidation import consolidated
 from everlong.nodes.offline_cues import USUAL_HEADING
 from everlong.nodes.offline_facts import facts_of
-from everlong.nodes.summary import ABOVE
+from everlong.nodes.rendering import ABOVE
 from everlong.nodes.tokens import estimate_messages
 from everlong.nodes.transcript import SUMMARY_NAME
 

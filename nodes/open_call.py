@@ -8,11 +8,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
+from everlong.nodes.attempts import confirmed
 from everlong.nodes.budget import warn_of_frequent_compaction
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.meter import uncounted
-from everlong.nodes.models import load
+from everlong.nodes.models import load_all
+from everlong.nodes.pins import most_pinned_tokens, within
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
 from everlong.nodes.rewriting import whole_history
@@ -20,7 +22,8 @@ from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import Call, Phase, State, Update
 from everlong.nodes.thresholds import window_for
 from everlong.nodes.toolbox import Toolbox
-from everlong.nodes.transcript import call_ids
+from everlong.nodes.transcript import call_ids, is_pinned
+from everlong.nodes.windows import name_of
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
 
@@ -37,14 +40,16 @@ async def open_call(
 
     Raises:
         InvalidInputError: no user, another user's thread, or nothing to answer.
+        ModelUnavailableError: no model can be made of a name in the settings.
     """
     run = run_of(state, runtime)
-    await load(run.context.model)
+    await load_all(run.context)
     wish = state.request or {}
     phase = _phase(wish)
     if state.owner not in ("", run.user_id):
         msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
         raise InvalidInputError(msg)
+    await confirmed(run, state)
     mended = await _mended(run, state)
     messages = state.messages if mended is None else mended
     if phase == "answer":
@@ -94,6 +99,7 @@ async def _mended(run: Run, state: State) -> list[BaseMessage] | None:
     """Return the history as it has to be, or None when it is so already."""
     new = uncounted(state.messages, state.meter)
     kept = [_storable(message) for message in new if not _is_blank(message)]
+    kept = _allowed_pins(run, state, kept, len(new))
     changed = len(kept) < len(new) or any(a is not b for a, b in zip(kept, new, strict=True))
     storable = [*state.messages[: len(state.messages) - len(new)], *kept]
     asked = bool(storable) and isinstance(storable[-1], HumanMessage)
@@ -104,6 +110,32 @@ async def _mended(run: Run, state: State) -> list[BaseMessage] | None:
     for note in mending.notes:
         log.warning("Repaired the history of thread %s: %s", run.thread_id, note)
     return mending.messages
+
+
+def _allowed_pins(run: Run, state: State, kept: list[BaseMessage], count: int) -> list[BaseMessage]:
+    """Return the new messages without the marks that would pin too much; say which lost theirs."""
+    if not any(is_pinned(message) for message in kept):
+        return kept
+    named = state.named_windows.get(name_of(run.context.model))
+    most = most_pinned_tokens(window_for(run.context), named)
+    old = state.messages[: len(state.messages) - count]
+    allowed, refused = within(old, kept, most)
+    for one in refused:
+        log.warning(
+            "Message %s is kept but not pinned: %d tokens would be pinned, at most %d may be",
+            one.message_id,
+            one.tokens,
+            most,
+        )
+        run.tell(
+            {
+                "type": "pin.refused",
+                "message_id": one.message_id,
+                "tokens": one.tokens,
+                "most_tokens": most,
+            }
+        )
+    return allowed
 
 
 def _is_blank(message: BaseMessage) -> bool:

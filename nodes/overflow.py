@@ -165,7 +165,7 @@ SUM = re.compile(r"(\d[\d,]{0,12}) \+ (\d[\d,]{0,12}) > \d")
 
 def _read(error: BaseException) -> Overflow | None:
     """Return what one error says of an overflow."""
-    text, status = _text_of(error), status_of(error)
+    text, status = words_of(error), status_of(error)
     overflow = Overflow(_number(LIMITS, text, least=LEAST_LIMIT), _requested(text))
     if isinstance(error, ContextOverflowError) or CODES.search(text) or status == TOO_LARGE:
         return overflow
@@ -188,7 +188,7 @@ def _never_fits(text: str, overflow: Overflow) -> bool:
     return overflow.requested >= overflow.limit
 
 
-def _text_of(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
     """Return all that the error says: its class, its text, its code and its body."""
     attributes: Any = (getattr(error, name, None) for name in ("code", "body"))
     words = [type(error).__name__, str(error), *(str(one) for one in attributes if one)]

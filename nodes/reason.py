@@ -6,16 +6,18 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
+from everlong.nodes.attempts import reported
 from everlong.nodes.context import Context
+from everlong.nodes.hearing import Heard
 from everlong.nodes.inner import record_of
 from everlong.nodes.meter import after_answer, counted
 from everlong.nodes.models import load
 from everlong.nodes.overflow import Overflow, overflow_in
 from everlong.nodes.recall import recall
-from everlong.nodes.repair import name_calls
 from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
+from everlong.nodes.tidying import name_calls
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.usage import usage_of
 from everlong.nodes.windows import name_of
@@ -28,20 +30,22 @@ async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -
     `recalled` after a restart.
 
     Raises:
-        Exception: the provider's own, where it is no overflow or the second one of the call.
+        Exception: the provider's own, where it is no overflow, the second one of the call, or one
+            that came after a part of the answer was given out.
     """
     run = run_of(state, runtime)
+    state = await reported(run, state, runtime)
     recalled = await _recalled(run, state)
     last_round = state.call.get("tool_rounds", 0) > run.context.max_tool_rounds
     names = () if last_round else toolbox.offered(run.context)
     model = toolbox.bind(await load(run.context.model), names)
+    request = request_messages(run.context, recalled, state.messages, toolbox.offered(run.context))
+    heard = Heard()
     began = time.perf_counter()
     try:
-        answer = await model.ainvoke(
-            request_messages(run.context, recalled, state.messages, toolbox.offered(run.context))
-        )
+        answer = await model.ainvoke(request, config=heard.config())
     except Exception as error:
-        found = overflow_in(error)
+        found = None if heard.anything else overflow_in(error)
         may_retry = run.context.compaction.overflow_retry and not state.call.get("overflowed")
         if found is None or not may_retry:
             raise
@@ -90,7 +94,7 @@ def _update(
         meter=after_answer(
             counted(state.messages, state.meter),
             answer,
-            input_tokens=usage.input if usage else 0,
+            input_tokens=usage.input if usage and not last_round else 0,
             fixed_tokens=state.call.get("fixed_tokens", 0),
         ),
     )

@@ -15,6 +15,7 @@ from everlong.nodes.prompts import text_of
 
 READ_BACK_TOOLS = (
     "read_file",
+    "read_stored",
     "write_file",
     "edit_file",
     "list_files",
@@ -121,7 +122,11 @@ class Compaction(Section):
     summary_prompt: Annotated[str, AfterValidator(_holds_messages)] = Field(
         default=text_of("compact"),
         description="What the summariser is told; `{messages}` stands for the conversation.",
-        json_schema_extra={"langgraph_nodes": ["compact"], "langgraph_type": "prompt"},
+        json_schema_extra={
+            "langgraph_nodes": ["compact"],
+            "langgraph_type": "prompt",
+            "pattern": r"\{messages\}",
+        },
     )
     summary_seconds: float = Field(
         default=120.0, gt=0, description="Longest wait for a summary, in seconds."

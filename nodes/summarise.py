@@ -7,22 +7,18 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
+from everlong.nodes.acceptance import objection, summary_text
+from everlong.nodes.chunks import chunks
 from everlong.nodes.digest import digest
-from everlong.nodes.identifiers import identifiers
-from everlong.nodes.inner import Answering, InnerAnswer, ask
-from everlong.nodes.models import load
+from everlong.nodes.framing import framed, invented, too_big
+from everlong.nodes.inner import Answering, ask
+from everlong.nodes.models import explain, load
+from everlong.nodes.overflow import overflow_in
 from everlong.nodes.plan import Plan
+from everlong.nodes.rendering import summary_request
 from everlong.nodes.run import Run
-from everlong.nodes.summary import (
-    SHORT_SUMMARY_TOKENS,
-    carried_over,
-    objection,
-    render_messages,
-    summary_carried,
-    summary_message,
-    summary_request,
-)
-from everlong.nodes.tokens import estimate_message, estimate_messages, estimate_text
+from everlong.nodes.summary import ARCHIVE, SHORT_SUMMARY_TOKENS, summary_carried, summary_message
+from everlong.nodes.tokens import estimate_message, estimate_messages
 from everlong.nodes.transcript import call_ids
 from everlong.nodes.windows import window_of
 
@@ -31,6 +27,8 @@ log = logging.getLogger("everlong.compaction")
 LEAST_DIGEST_TOKENS = 300
 CHUNK_SHARE = 0.6
 UNKNOWN_WINDOW_CHUNK_TOKENS = 80_000
+MOST_CHUNKINGS = 3
+"""How often the conversation is cut into smaller chunks, where the summariser still overflows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +38,8 @@ class Summarised:
     message: HumanMessage | None = None
     refused: str = ""
     """Why the model's summary was not taken; empty when it was."""
+    failed: bool = False
+    """The model gave no answer at all."""
     by: str = "model"
     """`model`, or `digest` where code stood in."""
     carried: int = 0
@@ -59,29 +59,74 @@ class Sent:
     tokens: int
 
 
-async def summarise(run: Run, plan: Plan, instructions: str, sent: Sent | None) -> Summarised:
+async def summarise(
+    run: Run,
+    plan: Plan,
+    instructions: str,
+    sent: Sent | None,
+    *,
+    doubtful: Sequence[str] = (),
+) -> Summarised:
     """Ask for a summary of what the plan replaces; refuse one that would lose the history.
 
     Where none can be had and the request does not fit, an extractive digest stands in. A cancel
-    passes through; any other failure becomes a reason.
+    passes through; any other failure becomes a reason. `doubtful` are identifiers of the earlier
+    summary that nobody stated.
     """
-    replaced = plan.split.replaced
     requests: list[dict[str, Any]] = []
+    failed = False
     try:
         text, reason = await _asked(run, plan, instructions, requests, sent)
     except Exception as error:
-        log.warning("The summariser failed: %s", error, exc_info=log.isEnabledFor(logging.DEBUG))
-        text, reason = "", f"failed: {type(error).__name__}: {error}"
+        text, reason, failed = "", _why(run, error), True
+        log.warning("The summariser failed: %s", reason, exc_info=log.isEnabledFor(logging.DEBUG))
     if not reason:
-        found = _framed(run, plan, text, by="model", requests=requests)
-        if not (reason := _too_big(plan, found)):
-            return found
-    if plan.fits:
-        return Summarised(refused=reason, requests=requests)
-    log.warning("No acceptable summary (%s); an extractive digest stands in", reason)
-    text = digest(replaced, limit_tokens=_digest_room(plan))
-    found = _framed(run, plan, text, by="digest", requests=requests)
-    return replace(found, refused=reason)
+        message = _framed(run, plan, text, doubtful)
+        if not (reason := too_big(plan, message)):
+            known = [*plan.split.replaced, *plan.split.kept, *(sent.messages if sent else ())]
+            return Summarised(
+                message=message,
+                carried=len(summary_carried(message)),
+                invented=invented(text, known, instructions=instructions, doubtful=doubtful),
+                requests=requests,
+            )
+    found = Summarised(refused=reason, failed=failed, requests=requests)
+    return found if plan.fits else _digested(run, plan, found, doubtful)
+
+
+def _digested(run: Run, plan: Plan, found: Summarised, doubtful: Sequence[str]) -> Summarised:
+    """Let a digest stand in, where it is smaller than what it replaces."""
+    text = digest(plan.split.replaced, limit_tokens=_digest_room(plan))
+    message = _framed(run, plan, text, doubtful)
+    if estimate_message(message) >= estimate_messages(plan.split.replaced):
+        return found
+    log.warning("No acceptable summary (%s); an extractive digest stands in", found.refused)
+    return replace(found, message=message, by="digest", carried=len(summary_carried(message)))
+
+
+def _framed(run: Run, plan: Plan, text: str, doubtful: Sequence[str]) -> HumanMessage:
+    return framed(
+        plan,
+        text,
+        most_tokens=run.context.compaction.identifier_tokens,
+        where=_archive_of(run),
+        doubtful=doubtful,
+    )
+
+
+def _archive_of(run: Run) -> str:
+    """Say where the identifiers are that a list has no room for."""
+    if run.archive is None:
+        return "left out"
+    memory = run.context.memory
+    return f"{ARCHIVE}: session_search finds them" if memory.enabled and memory.tools else ARCHIVE
+
+
+def _why(run: Run, error: Exception) -> str:
+    settings = run.context.compaction
+    if type(error) is TimeoutError:
+        return f"no answer within `summary_seconds` {settings.summary_seconds:g}"
+    return explain(error, run.context.summary_model or run.context.model)
 
 
 async def _asked(
@@ -97,96 +142,74 @@ async def _asked(
     where that does not fit, or the answer is a call, the conversation is rendered as text.
     """
     settings = run.context.compaction
+    window = plan.limits.window
     if sent is not None and sent.tokens < plan.limits.usable:
         request = summary_request(settings.summary_prompt, None, instructions)
-        answer = await ask(
-            sent.model,
-            [*sent.messages, request],
-            kind="summary",
-            seconds=settings.summary_seconds,
-        )
-        requests.append(answer.record)
-        if not call_ids(answer.message):
-            return _text_of(answer), objection(answer.message)
-    return await _asked_in_text(run, plan, instructions, requests)
+        seconds = settings.summary_seconds
+        try:
+            answer = await ask(
+                sent.model, [*sent.messages, request], kind="summary", seconds=seconds
+            )
+        except Exception as error:
+            if (overflow := overflow_in(error)) is None:
+                raise
+            window = overflow.limit or window
+        else:
+            requests.append(answer.record)
+            if not call_ids(answer.message):
+                return summary_text(answer.message), objection(answer.message)
+    model = await load(run.context.summary_model or run.context.model)
+    if run.context.summary_model:
+        window = window_of(model)
+    return await _asked_in_text(run, plan, instructions, requests, model=model, window=window)
 
 
 async def _asked_in_text(
-    run: Run, plan: Plan, instructions: str, requests: list[dict[str, Any]]
+    run: Run,
+    plan: Plan,
+    instructions: str,
+    requests: list[dict[str, Any]],
+    *,
+    model: Answering,
+    window: int | None,
 ) -> tuple[str, str]:
-    """Return a summary's text and what speaks against it, chunk by chunk where it is too long."""
+    """Return a summary's text and what speaks against it; in smaller chunks on each overflow."""
+    most = int(window * CHUNK_SHARE) if window else UNKNOWN_WINDOW_CHUNK_TOKENS
+    for _ in range(MOST_CHUNKINGS - 1):
+        try:
+            return await _asked_in_chunks(run, plan, instructions, requests, model=model, most=most)
+        except Exception as error:
+            if (overflow := overflow_in(error)) is None:
+                raise
+            named = int(overflow.limit * CHUNK_SHARE) if overflow.limit else most
+            most = min(named, most // 2)
+    return await _asked_in_chunks(run, plan, instructions, requests, model=model, most=most)
+
+
+async def _asked_in_chunks(
+    run: Run,
+    plan: Plan,
+    instructions: str,
+    requests: list[dict[str, Any]],
+    *,
+    model: Answering,
+    most: int,
+) -> tuple[str, str]:
+    """Return a summary of one chunk after the other, each with the summary so far."""
     settings = run.context.compaction
-    model = await load(run.context.summary_model or run.context.model)
-    window = window_of(model) if run.context.summary_model else plan.limits.window
     text = ""
-    for chunk in _chunks(plan.split.replaced, window):
+    for chunk in chunks(plan.split.replaced, most):
         so_far = [summary_message(text, (), most_tokens=0)] if text else []
         request = summary_request(settings.summary_prompt, [*so_far, *chunk], instructions)
         answer = await ask(model, [request], kind="summary", seconds=settings.summary_seconds)
         requests.append(answer.record)
         if reason := objection(answer.message):
             return "", reason
-        text = _text_of(answer)
+        text = summary_text(answer.message)
     return text, ""
-
-
-def _text_of(answer: InnerAnswer) -> str:
-    return answer.text.replace("<summary>", "").replace("</summary>", "").strip()
-
-
-def _chunks(replaced: Sequence[BaseMessage], window: int | None) -> list[list[BaseMessage]]:
-    """Split what has to be summarised into parts that the summariser's window holds."""
-    most = int(window * CHUNK_SHARE) if window else UNKNOWN_WINDOW_CHUNK_TOKENS
-    chunks: list[list[BaseMessage]] = [[]]
-    room = most
-    for message in replaced:
-        size = estimate_message(message)
-        if size > room and chunks[-1]:
-            chunks.append([])
-            room = most
-        chunks[-1].append(message)
-        room -= size
-    return chunks
-
-
-def _framed(
-    run: Run, plan: Plan, text: str, *, by: str, requests: list[dict[str, Any]]
-) -> Summarised:
-    replaced = plan.split.replaced
-    size = estimate_text(text)
-    freed = estimate_messages(replaced) - size
-    short = SHORT_SUMMARY_TOKENS - size if _short_passes(plan) else 0
-    most = min(run.context.compaction.identifier_tokens, max(freed // 2, short, 0))
-    message = summary_message(text, carried_over(replaced, text), most_tokens=most)
-    stated = render_messages(replaced)
-    return Summarised(
-        message=message,
-        by=by,
-        carried=len(summary_carried(message)),
-        invented=[name for name in identifiers(text) if name not in stated]
-        if by == "model"
-        else [],
-        requests=requests,
-    )
-
-
-def _short_passes(plan: Plan) -> bool:
-    return plan.trigger in ("messages", "manual")
-
-
-def _too_big(plan: Plan, found: Summarised) -> str:
-    """Say why a summary does not earn its place; empty when it does (measured when finished)."""
-    if found.message is None:
-        return "empty"
-    after, before = estimate_message(found.message), estimate_messages(plan.split.replaced)
-    if after < before or (_short_passes(plan) and after <= SHORT_SUMMARY_TOKENS):
-        return ""
-    return f"not smaller: {after} tokens for {before}"
 
 
 def _digest_room(plan: Plan) -> int:
     """Return a digest's limit in tokens: from what is left, and half of what it replaces."""
-    kept = estimate_messages(plan.split.kept)
-    left = plan.limits.usable - plan.fixed_tokens - kept
     half = estimate_messages(plan.split.replaced) // 2
-    return max(min(left // 2, half, SHORT_SUMMARY_TOKENS * 2), LEAST_DIGEST_TOKENS)
+    return max(min(plan.summary_room // 2, half, SHORT_SUMMARY_TOKENS * 2), LEAST_DIGEST_TOKENS)

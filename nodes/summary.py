@@ -1,122 +1,22 @@
-"""The summary message: what the summariser reads, what is accepted, how it is framed (R14)."""
+"""The summary message: how a summary is framed, and what it carries over (R14, R19)."""
 
 import hashlib
-import json
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from everlong.nodes.identifiers import identifiers, missing
 from everlong.nodes.tokens import estimate_text
 from everlong.nodes.transcript import SUMMARY_NAME, is_summary
 
-_SPEAKER = re.compile(
-    r"^(\[(?:user|assistant|tool|earlier summary|assistant calls)\b)", re.MULTILINE | re.IGNORECASE
-)
 HEADER = "Here is a summary of the conversation to date:"
 CARRIED = "Also named in that part of the conversation, word for word:"
-ABOVE = "(The conversation is in the messages above; this message is no part of it.)"
-RENDERED_RESULT_CHARS = 8_000
+ARCHIVE = "in the archive of this conversation"
 SHORT_SUMMARY_TOKENS = 1_000
-ERROR_STARTS = (
-    "error:",
-    "error code:",
-    "summarization failed",
-    "(summarization failed",
-    "traceback",
-)
-
-
-def render_messages(messages: Sequence[BaseMessage]) -> str:
-    """Render a conversation as text: a line that says who, then what; a blank line between."""
-    return "\n\n".join(part for message in messages if (part := _rendered(message)))
-
-
-def _rendered(message: BaseMessage) -> str:
-    if is_summary(message):
-        return f"[earlier summary]\n{_escaped(summary_body(message))}"
-    if isinstance(message, HumanMessage):
-        return f"[user]\n{_escaped(_text_of(message))}"
-    if isinstance(message, ToolMessage):
-        return f"[tool {message.name or ''}]\n{_escaped(_shortened(_text_of(message)))}"
-    if isinstance(message, AIMessage):
-        text = _text_of(message)
-        parts = [f"[assistant]\n{_escaped(text)}"] if text else []
-        parts += [
-            f"[assistant calls {call['name']}] {_escaped(_json(call['args']))}"
-            for call in message.tool_calls
-        ]
-        return "\n\n".join(parts)
-    return ""
-
-
-def _text_of(message: BaseMessage) -> str:
-    """The text blocks, and a word for each block that is none."""
-    text = message.text
-    if isinstance(message.content, str):
-        return text
-    others = [
-        str(block.get("type", "block"))
-        for block in message.content
-        if isinstance(block, dict)
-        and block.get("type")
-        not in ("text", "thinking", "reasoning", "redacted_thinking", "tool_use")
-    ]
-    return "\n".join([text, *(f"({kind} attached)" for kind in others)]).strip()
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= RENDERED_RESULT_CHARS:
-        return text
-    half = RENDERED_RESULT_CHARS // 2
-    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
-
-
-def _escaped(text: str) -> str:
-    """Keep material from closing its frame, and from speaking as somebody else."""
-    return _SPEAKER.sub(r"\\\1", text.replace("</conversation>", "<\\/conversation>"))
-
-
-def summary_request(
-    prompt: str, messages: Sequence[BaseMessage] | None, instructions: str
-) -> HumanMessage:
-    """Return the request for a summary; `prompt` holds `{messages}`.
-
-    It stands for the rendered conversation, or, without `messages`, for a mention of those above.
-    """
-    conversation = ABOVE
-    if messages is not None:
-        conversation = f"<conversation>\n{render_messages(messages)}\n</conversation>"
-    text = prompt.replace("{messages}", conversation)
-    if instructions:
-        text += f"\n\nThe person who asked for this summary adds:\n{instructions}"
-    return HumanMessage(text)
-
-
-def objection(answer: AIMessage) -> str:
-    """Say why an answer cannot stand for a history; empty when it can."""
-    text = answer.text.strip()
-    bare = text.replace("<summary>", "").replace("</summary>", "").strip()
-    if not bare:
-        return "empty"
-    reason = str(
-        answer.response_metadata.get("finish_reason")
-        or answer.response_metadata.get("stop_reason")
-        or ""
-    )
-    if reason in ("length", "max_tokens", "MAX_TOKENS"):
-        return "cut off by the output limit"
-    if answer.additional_kwargs.get("refusal") or reason in ("content_filter", "refusal"):
-        return "a refusal"
-    if bare.lower().startswith(ERROR_STARTS):
-        return "an error text"
-    return ""
+PASSES = 3
+_LEFT = re.compile(r"\n+\((\d+) more (?:is|are) [^\n]{1,120}\)\Z")
+"""The line that stands for what the list has no room for."""
 
 
 def carried_over(replaced: Sequence[BaseMessage], text: str) -> list[str]:
@@ -135,36 +35,72 @@ def carried_over(replaced: Sequence[BaseMessage], text: str) -> list[str]:
     return missing(ranked, text)
 
 
-def summary_message(text: str, carried: Sequence[str], *, most_tokens: int) -> HumanMessage:
-    """Frame a summary, with as many carried-over identifiers as `most_tokens` holds."""
-    listed: list[str] = []
-    room = most_tokens - estimate_text(CARRIED)
-    for name in carried:
-        room -= estimate_text(name) + 1
-        if room < 0:
-            break
-        listed.append(name)
-    parts = [HEADER, "", text.strip()]
+def summary_message(
+    text: str,
+    carried: Sequence[str],
+    *,
+    most_tokens: int,
+    left: int = 0,
+    where: str = ARCHIVE,
+) -> HumanMessage:
+    """Frame a summary, with as many carried-over identifiers as `most_tokens` holds.
+
+    The others, and `left` of earlier lists, are counted, and `where` says how they are found.
+    """
+    whole = text.strip().removeprefix(HEADER).replace(CARRIED, CARRIED.rstrip(":") + ".").strip()
+    listed = _fitting(carried, most_tokens)
+    parts = [HEADER, "", whole]
+    if len(listed) < len(carried):
+        listed = _fitting(carried, most_tokens - estimate_text(_left_line(len(carried), where)))
     if listed:
         parts += ["", CARRIED, *listed]
-    if left := len(carried) - len(listed):
-        parts.append(f"({left} more are in the archive of this conversation.)")
+    if more := left + len(carried) - len(listed):
+        parts += ([] if listed else [""]) + [_left_line(more, where)]
     content = "\n".join(parts)
     digest = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:32]
     return HumanMessage(content, name=SUMMARY_NAME, id=f"{SUMMARY_NAME}:{digest}")
 
 
+def _fitting(carried: Sequence[str], most_tokens: int) -> list[str]:
+    """Return the identifiers that fit, in their order; one that is too long keeps no other out.
+
+    A list costs less than its lines one by one, so what is left over is given out again.
+    """
+    listed: dict[str, None] = {}
+    for _ in range(PASSES):
+        room = most_tokens - _list_tokens(listed)
+        for name in (name for name in carried if name not in listed):
+            if room <= 1:
+                break
+            if (size := estimate_text(name) + 1) <= room:
+                listed[name] = None
+                room -= size
+    while listed and _list_tokens(listed) > most_tokens:
+        listed.popitem()
+    return [name for name in carried if name in listed]
+
+
+def _list_tokens(listed: Iterable[str]) -> int:
+    return estimate_text("\n".join([CARRIED, *listed]))
+
+
+def _left_line(count: int, where: str) -> str:
+    return f"({count} more {'is' if count == 1 else 'are'} {where}.)"
+
+
 def summary_body(message: BaseMessage) -> str:
     """Return a summary message's own text, without frame and list."""
-    body = message.text.removeprefix(HEADER)
+    body = _LEFT.sub("", message.text.removeprefix(HEADER))
     return body.split(f"\n\n{CARRIED}\n", 1)[0].strip()
 
 
 def summary_carried(message: BaseMessage) -> list[str]:
     """Return the identifiers that a summary message lists."""
-    _, mark, listed = message.text.partition(f"\n\n{CARRIED}\n")
-    if not mark:
-        return []
-    return [
-        line for line in listed.splitlines() if line and not line.endswith("of this conversation.)")
-    ]
+    _, _, listed = _LEFT.sub("", message.text).partition(f"\n\n{CARRIED}\n")
+    return [line for line in listed.splitlines() if line]
+
+
+def summary_left(message: BaseMessage) -> int:
+    """Return how many identifiers a summary message leaves to the archive."""
+    found = _LEFT.search(message.text)
+    return int(found[1]) if found else 0

@@ -24,6 +24,7 @@ from everlong.nodes.models import load
 from everlong.nodes.repair import error_result
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
+from everlong.nodes.tidying import NO_OUTPUT
 from everlong.nodes.toolbox import Toolbox
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
@@ -33,7 +34,6 @@ ROUND_CAP = (
     "Not run: this call has used its {most} rounds of tools. Answer now with what is known, and "
     "say what is still open."
 )
-EMPTY = "(no output)"
 MALFORMED = (
     "Not run: the arguments were not valid JSON ({error}). Call {name} again with valid arguments."
 )
@@ -96,13 +96,13 @@ async def _run_call(
     answered: Any = await toolbox.node.ainvoke(given)
     parts = cast("list[Any]", answered if isinstance(answered, list) else [answered])
     found = [outcome for part in parts for outcome in _unpacked(part)]
-    outcomes = [await _slim(run, outcome) for outcome in found]
+    reader, named = toolbox.reader(run.context), state["named_windows"]
+    outcomes = [
+        one if isinstance(one, Command) else await spilled(run, one, named=named, reader=reader)
+        for one in found
+    ]
     noted.append(outcomes)
     return outcomes
-
-
-async def _slim(run: Run, outcome: Outcome) -> Outcome:
-    return outcome if isinstance(outcome, Command) else await spilled(run, outcome)
 
 
 def _unpacked(part: dict[str, Any] | Command[Any]) -> list[Outcome]:
@@ -157,7 +157,7 @@ def _storable(message: BaseMessage, asking: AIMessage) -> BaseMessage:
     """
     if not isinstance(message, ToolMessage):
         return message
-    content = clean(message.content) or EMPTY
+    content = clean(message.content) or NO_OUTPUT
     ident = message.id or f"result:{asking.id}:{message.tool_call_id}"
     return message.model_copy(update={"content": content, "id": ident})
 

@@ -8,7 +8,7 @@ from langchain_core.tools import tool
 
 from everlong.graph.runtime import open_agent
 from everlong.nodes.context import Compaction, Context, Memory
-from everlong.nodes.summary import ABOVE
+from everlong.nodes.rendering import ABOVE
 from everlong.nodes.transcript import is_summary
 from invariants import check_state
 from openai_server import OpenAIServer

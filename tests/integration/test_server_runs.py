@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from langgraph_sdk.errors import ConflictError, NotFoundError
+from langgraph_sdk.errors import APIStatusError, ConflictError, NotFoundError
 from psycopg import sql
 
 from everlong.stores.postgres import open_stores
@@ -24,7 +24,10 @@ WRONG_SETTINGS: list[tuple[dict[str, Any], str]] = [
     ({"compaction": {"trigger_messages": 1}}, "trigger_messages.*at least 2"),
     ({"compaction": {"keep": 1}}, "unknown setting.*keep_messages"),
     ({"time_zone": "Mars/Olympus"}, "IANA time zone"),
-    ({"model": "gpt-77"}, "offline"),
+    ({"model": "gpt-77"}, "`model`.*offline"),
+    ({"summary_model": "gpt-77"}, "`summary_model`.*offline"),
+    ({"memory_model": "mistral:"}, "`memory_model`.*offline"),
+    ({"compaction": {"summary_prompt": "Sum it up."}}, "summary_prompt.*`{messages}`"),
     ({"user_id": 5}, "user_id"),
 ]
 NO_INPUT: list[tuple[dict[str, Any], str]] = [
@@ -154,6 +157,20 @@ async def test_characters_that_no_store_holds_are_replaced(begin):
     await thread.say(ASK)
     await thread.run(command={"resume": "a\x00b"})
     assert f"the person said a{REPLACEMENT}b" in await thread.texts()
+
+
+@pytest.mark.parametrize("thread_id", ["t\x00", "t" * 801])
+async def test_a_thread_id_that_no_store_holds_is_the_clients_error(begin, http_client, thread_id):
+    """A25, expectation 4."""
+    thread = await begin()
+    for ask in (
+        http_client.threads.create(thread_id=thread_id),
+        replace(thread, thread_id=thread_id).say(CODE, if_not_exists="create"),
+        replace(thread, thread_id=thread_id).state(),
+    ):
+        with pytest.raises(APIStatusError, match="UUID") as refused:
+            await ask
+        assert 400 <= refused.value.status_code < 500
 
 
 async def test_a_wrong_setting_is_named_and_nothing_is_lost(begin):

@@ -6,6 +6,7 @@ from langgraph.types import Command, interrupt
 
 from everlong.graph.agent import build
 from everlong.nodes.errors import InvalidInputError, MissingUserError
+from everlong.stores import transcripts
 from scripted_model import ScriptedModel, calling
 
 THREAD = {"configurable": {"thread_id": "t1"}}
@@ -32,16 +33,16 @@ def graph(backend):
     return builder.compile(checkpointer=backend.saver, store=backend.store)
 
 
-async def invoke(graph, given, **options):
-    return await graph.ainvoke(given, THREAD, **options)
+async def invoke(graph, given, config=THREAD, **options):
+    return await graph.ainvoke(given, config, **options)
 
 
-async def stream(graph, given, **options):
-    return [part async for part in graph.astream(given, THREAD, **options)]
+async def stream(graph, given, config=THREAD, **options):
+    return [part async for part in graph.astream(given, config, **options)]
 
 
-async def events(graph, given, **options):
-    return [event async for event in graph.astream_events(given, THREAD, version="v2", **options)]
+async def events(graph, given, config=THREAD, **options):
+    return [event async for event in graph.astream_events(given, config, version="v2", **options)]
 
 
 @pytest.mark.parametrize("run", [invoke, stream, events])
@@ -76,10 +77,49 @@ async def test_what_nobody_says_is_not_in_the_thread(graph, nobody):
     assert [message.text for message in messages] == ["mine", "fine"]
 
 
-@pytest.mark.parametrize("user_id", ["ki\x00m", "ki\ud83d"])
-async def test_a_user_id_that_no_store_holds_is_refused(graph, user_id):
-    with pytest.raises(InvalidInputError, match="`user_id`: expected text without NUL"):
+@pytest.mark.parametrize(
+    ("user_id", "said"),
+    [
+        ("ki\x00m", "without NUL"),
+        ("ki\ud83d", "lone surrogates"),
+        ("k" * 801, "at most 800 bytes; got 801"),
+    ],
+)
+async def test_a_user_id_that_no_store_holds_is_refused(graph, user_id, said):
+    with pytest.raises(InvalidInputError, match=f"`user_id`: expected .*{said}"):
         await graph.ainvoke(user("mine"), THREAD, context=context(user_id=user_id))
+
+
+BAD_IDS = [
+    ("", "at least one character"),
+    ("t\x00", "without NUL"),
+    ("t\ud83d", "lone surrogates"),
+    ("t" * 801, "at most 800 bytes; got 801"),
+    ("线" * 300, "at most 800 bytes; got 900"),
+    ("/" * 300, "at most 800 bytes; got 900"),
+]
+
+
+@pytest.mark.parametrize("run", [invoke, stream, events])
+@pytest.mark.parametrize(("thread_id", "said"), BAD_IDS)
+async def test_a_thread_id_that_no_store_holds_is_refused_before_the_model_is_asked(
+    graph, run, thread_id, said
+):
+    """A25, expectation 4; an id that is too long could have no transcript."""
+    given = context()
+    config = {"configurable": {"thread_id": thread_id}}
+    with pytest.raises(InvalidInputError, match=f"`thread_id`: .*{said}"):
+        await run(graph, user("mine"), config=config, context=given)
+    assert given["model"].requests == []
+
+
+@pytest.mark.parametrize("thread_id", ["t" * 800, "线" * 266, "/" * 266, "a.b * c", "~2e"])
+async def test_the_longest_thread_id_and_the_strangest_have_a_transcript(graph, backend, thread_id):
+    config = {"configurable": {"thread_id": thread_id}}
+    await graph.ainvoke(user("mine"), config, context=context())
+    (entry, _) = await transcripts.read(backend.store, "kim", thread_id)
+    assert entry.text == "mine"
+    assert await transcripts.threads(backend.store, "kim") == [thread_id]
 
 
 @pytest.mark.parametrize(

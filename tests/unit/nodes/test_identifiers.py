@@ -30,6 +30,9 @@ def test_codes_and_numbers_are_found(text: str, found: list[str]) -> None:
         ("12.40 EUR, USD 7 and 5万元", ["12.40 EUR", "USD 7", "5万元"]),
         ("2026-03-05T10:00:00Z, 2026-11-05", ["2026-03-05T10:00:00Z", "2026-11-05"]),
         ("截止2026年3月5日，会议3月6日", ["2026年3月5日", "3月6日"]),
+        ("共三千五百元，二〇二六年三月五日付", ["三千五百元", "二〇二六年三月五日"]),
+        ("押金叁万圆，十二月三十一日前退", ["叁万圆", "十二月三十一日"]),
+        ("the rate is 12.5% or 7 %, 税率１３％", ["12.5%", "7 %", "１３％"]),
         ("5 March 2026, March 5th, 3/5/2026", ["5 March 2026", "March 5th", "3/5/2026"]),
         ("at 8:30 am or 17:05:09, 下午3点半", ["8:30 am", "17:05:09", "3点半"]),
         ("Spring Boot 4.1.0 on Python 3.12, v2.1-rc1", ["4.1.0", "Python 3.12", "v2.1-rc1"]),
@@ -66,6 +69,7 @@ def test_paths_addresses_and_quoted_phrases_are_found(text: str, found: list[str
         "Either and/or, 24/7, km/h, a 10-year plan and 16GB.",
         "I am here. It is e.g. a plain sentence, isn't it?",
         "今天下雨，我们三点再说。",
+        "二元一次方程，千万不要一月再来，第三十二页。",
         '{"city": 1, "n": 2}',
         "“一句\n跨行的引文”",
         "“——” and `...`",
@@ -127,6 +131,8 @@ def test_missing_wants_the_whole_token() -> None:
 def test_missing_takes_chinese_as_it_runs() -> None:
     assert missing(["夜莺", "PX-4471", "300元"], "暗号是夜莺，订单PX-4471共300元。") == []
     assert missing(["300元"], "共1300元") == ["300元"]
+    assert missing(["三千五百元"], "共二万三千五百元") == ["三千五百元"]
+    assert missing(["三千五百元"], "共三千五百元整") == []
     assert missing(["4471", "4472"], "4471,4472") == []
 
 

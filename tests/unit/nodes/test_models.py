@@ -9,8 +9,9 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
+from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError, ModelUnavailableError
-from everlong.nodes.models import chat_model, explain, load, window
+from everlong.nodes.models import chat_model, explain, load, load_all, window
 from everlong.nodes.windows import Limits, known_limits, limits_of, name_of, window_of
 
 
@@ -233,3 +234,10 @@ def test_a_failure_is_explained_in_one_line(error: Exception, line: str) -> None
 
 def test_an_explanation_is_never_a_page() -> None:
     assert len(explain(StatusError(500, "x" * 9_000), "gpt-4o")) == 300
+
+
+@pytest.mark.parametrize("field", ["model", "summary_model", "memory_model"])
+async def test_every_model_of_the_settings_is_checked_and_its_field_named(field: str) -> None:
+    await load_all(Context(model="offline", summary_model=Other(), memory_model="offline"))
+    with pytest.raises(ModelUnavailableError, match=f"^`{field}`: model 'gpt-9': expected"):
+        await load_all(Context.model_validate({field: "gpt-9"}))

@@ -8,7 +8,8 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from everlong.nodes.offline import OfflineModel
 from everlong.nodes.prompts import text_of
-from everlong.nodes.summary import carried_over, summary_message, summary_request
+from everlong.nodes.rendering import summary_request
+from everlong.nodes.summary import carried_over, summary_message
 from everlong.nodes.tokens import estimate_text
 from everlong.nodes.transcript import is_summary
 

@@ -8,7 +8,8 @@ from everlong.nodes.offline_consolidation import consolidated
 from everlong.nodes.offline_dates import dated
 from everlong.nodes.offline_facts import facts_of
 from everlong.nodes.prompts import render, text_of
-from everlong.nodes.summary import render_messages, summary_message, summary_request
+from everlong.nodes.rendering import render_messages, summary_request
+from everlong.nodes.summary import summary_message
 from everlong.nodes.tokens import estimate_text
 
 MODEL = OfflineModel()

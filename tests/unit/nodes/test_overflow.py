@@ -1,4 +1,4 @@
-"""What is an overflow, what is not, and which numbers are read out of it."""
+"""What is an overflow, what is not, and which numbers are read out of it; beside case A13."""
 
 from typing import Any
 
@@ -8,29 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.exceptions import ContextOverflowError
 
 from everlong.nodes.overflow import Overflow, overflow_in
-
-
-class ApiError(Exception):
-    """An error in the form that provider clients give it."""
-
-    def __init__(
-        self, text: str, status: int | None = None, code: str | None = None, body: Any = None
-    ) -> None:
-        super().__init__(text)
-        self.status_code = status
-        self.code = code
-        self.body = body
-
-
-GIVEN = """
-400 - 200000 214411 prompt is too long: 214411 tokens > 200000 maximum
-400 context_length_exceeded 128000 149767 maximum context length is 128000 tokens, your messages resulted in 149767 tokens
-429 rate_limit_exceeded 200000 480002 Request too large on tokens per min (TPM): Limit 200000, Requested 480002
-400 - 1048576 1058724 The input token count (1058724) exceeds the maximum number of tokens allowed (1048576)
-400 - - - Input is too long for requested model
-413 - - - request entity too large
-"""  # noqa: E501 - the providers' words, as they come
-"""Case A13: status, code, limit, requested, text."""
+from provider_errors import ProviderError
 
 OTHERS = """
 # OpenAI, Azure, OpenAI's responses
@@ -81,11 +59,6 @@ OTHERS = """
 """Limit, requested and text of plain 400s."""
 
 NEVER = """
-429 rate_limit_exceeded Rate limit reached on tokens per min (TPM): Limit 200000, Used 199000, Requested 5000
-400 - max_tokens: 90000 > 64000, which is the maximum allowed number of output tokens
-402 - insufficient quota
-401 - invalid api key
-400 - Invalid value for 'messages[3].role'
 429 - Too many tokens, please wait before trying again.
 - - (ThrottlingException) Too many tokens per day, please wait before trying again.
 400 - max_tokens is too large: 50000. This model supports at most 16384 completion tokens
@@ -115,24 +88,17 @@ def rows(table: str, columns: int) -> list[list[Any]]:
     return [[None if c == "-" else int(c) if c.isdigit() else c for c in row] for row in cells]
 
 
-@pytest.mark.parametrize(("status", "code", "limit", "requested", "text"), rows(GIVEN, 5))
-def test_a_given_overflow_is_one(
-    status: int, code: str | None, limit: int | None, requested: int | None, text: str
-) -> None:
-    assert overflow_in(ApiError(text, status, code)) == Overflow(limit, requested)
-
-
 @pytest.mark.parametrize(("limit", "requested", "text"), rows(OTHERS, 3))
 def test_each_providers_wording_is_an_overflow(
     limit: int | None, requested: int | None, text: str
 ) -> None:
-    assert overflow_in(ApiError(text, 400)) == Overflow(limit, requested)
+    assert overflow_in(ProviderError(text, 400)) == Overflow(limit, requested)
     assert overflow_in(ValueError({"message": text})) == Overflow(limit, requested)
 
 
 @pytest.mark.parametrize(("status", "code", "text"), rows(NEVER, 3))
 def test_something_else_is_no_overflow(status: int | None, code: str | None, text: str) -> None:
-    assert overflow_in(ApiError(text, status, code)) is None
+    assert overflow_in(ProviderError(text, status, code)) is None
 
 
 def wrapped(error: Exception, by: Exception) -> Exception:
@@ -146,7 +112,7 @@ def while_handling(error: Exception, by: Exception, *, hide: bool = False) -> Ex
     return by
 
 
-FIRST = ApiError("prompt is too long: 214411 tokens > 200000 maximum", 400)
+FIRST = ProviderError("prompt is too long: 214411 tokens > 200000 maximum", 400)
 
 
 def test_a_wrapped_overflow_is_found() -> None:
@@ -183,24 +149,24 @@ def test_the_report_that_names_a_limit_is_taken() -> None:
 
 
 def test_the_code_alone_is_enough() -> None:
-    assert overflow_in(ApiError("Bad request", 400, "context_length_exceeded"))
-    assert overflow_in(ApiError("Bad request", 400, body={"code": "context_length_exceeded"}))
+    assert overflow_in(ProviderError("Bad request", 400, "context_length_exceeded"))
+    assert overflow_in(ProviderError("Bad request", 400, body={"code": "context_length_exceeded"}))
 
 
 def test_llama_cpps_numbers_are_read_from_the_body() -> None:
     body = {"error": {"type": "exceed_context_size_error", "n_prompt_tokens": 9412, "n_ctx": 8192}}
-    assert overflow_in(ApiError("Bad request", 400, body=body)) == Overflow(8192, 9412)
+    assert overflow_in(ProviderError("Bad request", 400, body=body)) == Overflow(8192, 9412)
 
 
 def test_botocores_errors_carry_their_status_in_a_mapping() -> None:
-    error = ApiError("Too large")
+    error = ProviderError("Too large")
     error.response = {"ResponseMetadata": {"HTTPStatusCode": 413}}  # type: ignore[attr-defined]
     assert overflow_in(error) == Overflow(None, None)
 
 
 def test_a_request_that_the_provider_repeats_is_not_read_as_its_words() -> None:
     text = "Invalid value. Input: " + "x" * 5_000 + " prompt is too long"
-    assert overflow_in(ApiError(text, 400)) is None
+    assert overflow_in(ProviderError(text, 400)) is None
 
 
 WORDS = st.sampled_from(
@@ -211,6 +177,6 @@ NUMBERS = st.from_regex(r"[\d,_.]{1,400}[ ]?[km]?", fullmatch=True)
 
 @given(st.lists(WORDS | NUMBERS | st.text(max_size=5)))
 def test_no_text_breaks_the_reading(words: list[str]) -> None:
-    found = overflow_in(ApiError(" ".join(words), 413))
+    found = overflow_in(ProviderError(" ".join(words), 413))
     assert found
     assert found.limit is None or found.limit >= 256
