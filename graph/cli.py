@@ -8,12 +8,12 @@ try:
     import typer
 
     from everlong.graph.cli_errors import never_fail_to_print, one_line, show_warnings, trace
-    from everlong.graph.cli_options import Day, Debug, Dsn, Model, Thread, User
-    from everlong.graph.terminal import put_error, waiting
+    from everlong.graph.cli_memory_group import memory
+    from everlong.graph.cli_options import Debug, Dsn, Model, Thread, User
+    from everlong.graph.terminal import STARTING, put_error, waiting
 except ImportError:  # the command is installed with the package, its libraries with the extra
     sys.exit("everlong's command line needs its extra: pip install 'everlong[cli,embedded]'")
 
-STARTING = "Starting"
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -24,7 +24,6 @@ app = typer.Typer(
     "  everlong chat --user kim --thread orders\n"
     "  everlong doctor --model openai:gpt-4o --ask",
 )
-memory = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(memory, name="memory", help="Read or remove what is remembered.")
 
 
@@ -117,67 +116,6 @@ def graph(_debug: Debug = False) -> None:
     print(compiled.get_graph().draw_mermaid(with_styles=False))
 
 
-@memory.command(
-    epilog="\b\nExamples:\n"
-    "  everlong memory show --user kim\n"
-    "  everlong memory show --user kim --day 2026-03-01\n"
-    "  everlong memory show --user kim --list"
-)
-def show(
-    user: User,
-    day: Day = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="List what there is instead: MEMORY.md and the days.")
-    ] = False,
-    dsn: Dsn = None,
-    _debug: Debug = False,
-) -> None:
-    """Print MEMORY.md or a ledger day.
-
-    MEMORY.md as a reader sees it is the consolidated document and what was saved since.
-    """
-    with waiting(STARTING):
-        from everlong.graph import cli_memory as run  # noqa: PLC0415 - of these commands only
-    if listed and day:
-        msg = "expected --day or --list; got both"
-        raise typer.BadParameter(msg)
-    page = f"memory/{day}.md" if day else "MEMORY.md"
-    work = run.show_list(user, dsn=dsn) if listed else run.show(user, page, dsn=dsn)
-    raise typer.Exit(asyncio.run(work))
-
-
-@memory.command(epilog="\b\nExample:\n  everlong memory search --user kim port of the exports")
-def search(
-    words: Annotated[
-        list[str], typer.Argument(metavar="WORD...", help="What to look for: one word or several.")
-    ],
-    user: User,
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=1, metavar="N", help="Most lines.")
-    ] = 10,
-    dsn: Dsn = None,
-    _debug: Debug = False,
-) -> None:
-    """Search what is remembered.
-
-    Prints the lines that say what is asked, best first, each with its source.
-    """
-    with waiting(STARTING):
-        from everlong.graph import cli_memory as run  # noqa: PLC0415 - of these commands only
-    raise typer.Exit(asyncio.run(run.search(user, " ".join(words), limit=limit, dsn=dsn)))
-
-
-@memory.command("clear-document", epilog="\b\nExample:\n  everlong memory clear-document -u kim")
-def clear_document(user: User, dsn: Dsn = None, _debug: Debug = False) -> None:
-    """Remove MEMORY.md; the ledger stays.
-
-    Its earlier versions stay, too. The next consolidation writes it anew, from the whole ledger.
-    """
-    with waiting(STARTING):
-        from everlong.graph import cli_memory as run  # noqa: PLC0415 - of these commands only
-    raise typer.Exit(asyncio.run(run.clear_document(user, dsn=dsn)))
-
-
 @app.command(epilog="\b\nExample:\n  everlong consolidate --user kim")
 def consolidate(user: User, dsn: Dsn = None, model: Model = None, _debug: Debug = False) -> None:
     """Rewrite MEMORY.md from the ledger.
@@ -194,11 +132,20 @@ def consolidate(user: User, dsn: Dsn = None, model: Model = None, _debug: Debug 
 @app.command(
     epilog="\b\nExamples:\n"
     "  everlong transcript --user kim --thread orders\n"
-    "  everlong transcript -u kim -t orders --jsonl > orders.jsonl"
+    "  everlong transcript -u kim -t orders --jsonl > orders.jsonl\n"
+    "  everlong transcript -u kim -t orders --compaction 698bf499ae75a669"
 )
 def transcript(
     user: User,
     thread: Thread,
+    compaction: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            show_default=False,
+            help="Only what this compaction replaced; `everlong compactions` lists the ids.",
+        ),
+    ] = None,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="Print JSON Lines, one whole message in each.")
     ] = False,
@@ -207,11 +154,54 @@ def transcript(
 ) -> None:
     """Print every message of a thread.
 
-    The transcript is complete: what a summary has replaced is in it, too.
+    The transcript is complete: what a summary has replaced is in it, too. With --compaction it is
+    the originals that one compaction replaced, word for word. The beginning of an id is enough.
     """
     with waiting(STARTING):
-        from everlong.graph.cli_transcript import transcript as run  # noqa: PLC0415 - of this one
-    raise typer.Exit(asyncio.run(run(user, thread, jsonl=jsonl, dsn=dsn)))
+        from everlong.graph import cli_transcript as run  # noqa: PLC0415 - of this command only
+    work = (
+        run.transcript(user, thread, jsonl=jsonl, dsn=dsn)
+        if compaction is None
+        else run.originals(user, thread, compaction, jsonl=jsonl, dsn=dsn)
+    )
+    raise typer.Exit(asyncio.run(work))
+
+
+@app.command(
+    epilog="\b\nExamples:\n"
+    "  everlong compactions --user kim --thread orders\n"
+    "  everlong compactions -u kim -t orders 698bf499ae75a669\n"
+    "  everlong compactions -u kim -t orders --json | jq '.[].outcome'"
+)
+def compactions(
+    user: User,
+    thread: Thread,
+    ident: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ID",
+            show_default=False,
+            help="Show all that is known of this one; the beginning of an id is enough.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records as data.")] = False,
+    dsn: Dsn = None,
+    _debug: Debug = False,
+) -> None:
+    """Print what came of each compaction.
+
+    Newest last, also those that were refused or failed: when and why it was tried, what came of
+    it, the sizes before and after, where it cut and why. In a terminal too narrow for a table each
+    one takes a few lines.
+    """
+    with waiting(STARTING):
+        from everlong.graph import cli_compactions as run  # noqa: PLC0415 - of this command only
+    work = (
+        run.show_all(user, thread, as_json=as_json, dsn=dsn)
+        if ident is None
+        else run.show_one(user, thread, ident, as_json=as_json, dsn=dsn)
+    )
+    raise typer.Exit(asyncio.run(work))
 
 
 def main() -> None:

@@ -58,7 +58,7 @@ class Line:
     async def open(self) -> Agent:
         """Open the agent with connections of its own; the embedded server is started if it ended.
 
-        After a loss that is quicker and surer than a pool that waits longer with each attempt.
+        After a loss that is surer than the old pool: the embedded server may have to be started.
         """
         opening = AsyncExitStack()
         agent = await opening.enter_async_context(opened_agent(self.dsn, self.tools))

@@ -12,6 +12,7 @@ from everlong.nodes.context import Context
 from everlong.nodes.models import explain, load
 from everlong.nodes.run import Run
 from everlong.stores import ledger, memory, pages
+from everlong.stores.amounts import amount
 from everlong.stores.diagnosis import DATABASE_ERRORS
 
 
@@ -23,7 +24,7 @@ async def show(user_id: str, path: str, *, dsn: str | None) -> int:
             put(text.rstrip())
             return 0
         days = len(await ledger.days(store, user_id))
-    known = f"the ledger has {_count(days, 'day')}" if days else "nothing is remembered yet"
+    known = f"the ledger has {amount(days, 'day')}" if days else "nothing is remembered yet"
     advice = "--list shows them" if days else "a chat writes it"
     if path == pages.DOCUMENT and days:
         advice = f"`everlong consolidate --user {user_id}` writes it"
@@ -36,7 +37,7 @@ async def show_list(user_id: str, *, dsn: str | None) -> int:
     async with opened_store(dsn) as store:
         found = await pages.read_all(store, user_id)
     for path, text in found.items():
-        put(f"  {_count(len(text.splitlines()), 'line')}", lead=path)
+        put(f"  {amount(len(text.splitlines()), 'line')}", lead=path)
     if not found:
         put(f"Nothing is remembered about {user_id} yet.", style="dim", to=err)
     return 0
@@ -66,7 +67,7 @@ async def clear_document(user_id: str, *, dsn: str | None) -> int:
         saved = await pages.document_text(store, user_id)
     put(
         f"MEMORY.md of {user_id} is removed. Its earlier versions and the ledger "
-        f"({_count(days, 'day')}) stay; `everlong consolidate --user {user_id}` writes it anew."
+        f"({amount(days, 'day')}) stay; `everlong consolidate --user {user_id}` writes it anew."
     )
     if saved:
         put("What was saved on its own account is still shown as MEMORY.md.", style="dim")
@@ -104,7 +105,8 @@ async def _consolidated(run: Run, told: list[dict[str, Any]]) -> int:
         put_error(f"{explain(error, _model(run.context))} MEMORY.md stays as it was.")
         return 1
     for event in told:
-        put(f"MEMORY.md of {run.user_id} is rewritten from {_entries(event['entries'])}.")
+        taken = amount(event["entries"], "ledger entry", "ledger entries")
+        put(f"MEMORY.md of {run.user_id} is rewritten from {taken}.")
     if not told and requests:
         return 1  # the reason is logged
     if not told:
@@ -114,11 +116,3 @@ async def _consolidated(run: Run, told: list[dict[str, Any]]) -> int:
 
 def _model(context: Context) -> Any:
     return context.memory_model or context.model
-
-
-def _entries(count: int) -> str:
-    return "1 ledger entry" if count == 1 else f"{count} ledger entries"
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from everlong.graph.wrapping import wrapped
 
+STARTING = "Starting"
 PATIENCE_SECONDS = 1.0
 """What takes longer than this is told."""
 

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import pytest
 
 from everlong.graph.cli import main
 from everlong.stores.settings import environment, settings
-from fix_postgres import wait_until
+from fix_postgres import is_asleep, wait_until
 
 HERE = Path(__file__).parent
 COMMAND = [sys.executable, "-m", "everlong.graph.cli"]
@@ -116,6 +116,11 @@ class Piped:
         self.process.stdin.write(f"{line}\n".encode())
         self.process.stdin.flush()
 
+    def until(self, condition: Callable[[], object]) -> None:
+        """Return when the condition holds; fail at once where the command has ended before."""
+        wait_until(lambda: condition() or self.process.poll() is not None)
+        assert condition(), self.out + self.err
+
     def end(self) -> int:
         """Close the input; return the exit code."""
         assert self.process.stdin
@@ -168,11 +173,20 @@ class Terminal:
         os.write(self._master, keys.encode())
 
     def await_text(self, text: str, count: int = 1) -> None:
-        wait_until(lambda: self.text.count(text) >= count)
+        self._until(lambda: self.text.count(text) >= count)
 
     def await_prompt(self) -> None:
-        """Return when the chat reads the next line: earlier keys meet another terminal mode."""
-        wait_until(lambda: len(self.text) > self._typed_at and self.text.endswith("› "))
+        """Return when the chat reads the next line: earlier keys meet another terminal mode.
+
+        A Ctrl-C between the prompt and the read would wait for a further key.
+        """
+        self._until(lambda: len(self.text) > self._typed_at and self.text.endswith("› "))
+        self._until(lambda: is_asleep(self.process.pid))
+
+    def _until(self, condition: Callable[[], object]) -> None:
+        """Return when the condition holds; fail at once where the command has ended before."""
+        wait_until(lambda: condition() or self.process.poll() is not None)
+        assert condition(), self.text
 
     def await_end(self) -> int:
         """Return the exit code; the output has to be read meanwhile, or the command waits."""

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -27,7 +28,8 @@ from everlong.stores.embedded import EmbeddedPostgres
 from everlong.stores.embedded_reaper import REAPER_LOCK, SERVER_LOCK, open_lock, signer, try_lock
 
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-WAIT_SECONDS = 30
+WAIT_SECONDS = 90
+"""A busy machine takes its time; only what fails is told later."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,12 @@ def is_alive(process_id: int) -> bool:
         return sys.platform != "linux"
 
 
+def is_asleep(process_id: int) -> bool:
+    """Tell whether a process's first thread waits for something; always, where nothing tells."""
+    stat = Path(f"/proc/{process_id}/stat")
+    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "S"
+
+
 def processes_in(folder: Path) -> list[int]:
     """Return who names the folder on its command line: servers, reapers, `initdb`, clients."""
     found: list[int] = []
@@ -93,13 +101,26 @@ def processes_in(folder: Path) -> list[int]:
     return found
 
 
-def is_stopped(home: Path) -> bool:
-    """Tell whether the embedded server has ended, with its children, and its reaper too."""
+def is_down(home: Path) -> bool:
+    """Tell whether the embedded server has ended, with its children."""
     server = try_lock(home / SERVER_LOCK)
     if server is None:
         return False
     os.close(server)
-    return not any(is_alive(process_id) for process_id in process_ids(home) if process_id)
+    return True
+
+
+def kill_server(home: Path) -> None:
+    """Kill the embedded server and return when it is gone with its children."""
+    os.kill(process_ids(home)[0], signal.SIGKILL)
+    wait_until(lambda: is_down(home))
+
+
+def is_stopped(home: Path) -> bool:
+    """Tell whether the embedded server has ended, with its children, and its reaper too."""
+    return is_down(home) and not any(
+        is_alive(process_id) for process_id in process_ids(home) if process_id
+    )
 
 
 def wait_until(condition: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Tools for a chat of the tests: slow, long, with an effect, and one that asks a person."""
+"""Tools for a chat of the tests: slow, waiting, long, with an effect, asking."""
 
 import asyncio
 from pathlib import Path
@@ -10,6 +10,13 @@ async def slow(seconds: float) -> str:
     """Wait for so many seconds."""
     await asyncio.sleep(seconds)
     return f"waited {seconds} s"
+
+
+async def wait_for(path: str) -> str:
+    """Wait until there is a file."""
+    while not Path(path).exists():  # noqa: ASYNC110, ASYNC240 - of another process
+        await asyncio.sleep(0.01)
+    return "it is there"
 
 
 def book(path: str) -> str:
@@ -29,4 +36,4 @@ def send_mail(to: str) -> str:
     return f"mail to {to}: {interrupt({'ask': f'Send the mail to {to}?'})}"
 
 
-TOOLS = [slow, book, big, send_mail]
+TOOLS = [slow, wait_for, book, big, send_mail]

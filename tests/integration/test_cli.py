@@ -169,6 +169,23 @@ def test_a_setting_that_is_refused_is_one_line_with_its_variable(dsn, variable, 
         assert variable.rpartition("_")[0] in line
 
 
+def test_a_section_with_a_value_of_its_own_is_one_line_that_names_both_variables(dsn):
+    both = {"EVERLONG_COMPACTION": "5", "EVERLONG_COMPACTION__TRIGGER_MESSAGES": "30"}
+    for words in (("doctor",), ("chat", "-u", "kim", "-t", "t1")):
+        done = everlong(*words, "--dsn", dsn, **both)
+        assert done.code == 1
+        (line,) = [one for one in (done.out + done.err).splitlines() if "got both" in one]
+        assert all(name in line for name in both)
+
+
+@pytest.mark.parametrize("words", [("chat",), ("transcript",)])
+def test_a_thread_id_that_is_too_long_is_one_line(dsn, words):
+    done = everlong(*words, "-u", "kim", "-t", "t" * 801, "--dsn", dsn, given="hello\n")
+    assert done.code == 1
+    assert "at most 800 bytes; got 801" in done.err
+    assert done.err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -178,13 +195,18 @@ def test_a_setting_that_is_refused_is_one_line_with_its_variable(dsn, variable, 
         ("memory", "clear-document", "-u", "kim"),
         ("consolidate", "-u", "kim"),
         ("transcript", "-u", "kim", "-t", "t1"),
+        ("transcript", "-u", "kim", "-t", "t1", "--compaction", "698b"),
+        ("compactions", "-u", "kim", "-t", "t1"),
+        ("compactions", "-u", "kim", "-t", "t1", "698b"),
         ("demo",),
     ],
 )
 def test_a_database_that_is_not_there_is_one_line_and_no_secret(words):
     done = everlong("--dsn", NOWHERE, *words)
     assert done.code == 1
-    assert done.err.startswith("everlong: expected a Postgres at 127.0.0.1:1/nothing")
+    assert done.err.startswith(
+        "everlong: expected a Postgres at postgresql://nobody@127.0.0.1:1/nothing"
+    )
     assert done.err.count("\n") == 1
     assert SECRET not in done.out + done.err
 

@@ -1,11 +1,12 @@
 """`everlong chat` in a terminal: Ctrl-C, Ctrl-D, and lines that fit."""
 
+import json
 import socket
 import subprocess
 
 from rich.cells import cell_len
 
-from cli_process import COMMAND, in_terminal
+from cli_process import COMMAND, SECONDS, everlong, in_terminal
 
 CTRL_C, CTRL_D = "\x03", "\x04"
 TOOLS = ("--tools", "cli_tools:TOOLS")
@@ -100,6 +101,32 @@ def test_sixty_columns_hold_the_doctor_and_the_demo(dsn):
         assert len(lines) > 40, words
 
 
+def test_sixty_columns_hold_the_compactions_and_their_originals(dsn):
+    who = ("--user", "kim", "--thread", "t1", "--dsn", dsn)
+    small = {
+        "EVERLONG_COMPACTION__TRIGGER_MESSAGES": "4",
+        "EVERLONG_COMPACTION__KEEP_MESSAGES": "1",
+    }
+    everlong("chat", *who, given=f"{LONG}\n" * 5, **small)
+    receipts = json.loads(everlong("compactions", *who, "--json").out)
+    ident = receipts[-1]["id"]
+    for words, shown in (
+        (("compactions",), "carried over"),
+        (("compactions", ident), "message ids"),
+        (("transcript", "--compaction", ident), "CTX-009"),
+    ):
+        with in_terminal(*words, *who, columns=60) as terminal:
+            assert terminal.await_end() == 0
+            text = terminal.text
+        assert too_wide(text.splitlines()) == []
+        assert shown in text
+    with in_terminal("compactions", *who, columns=240) as terminal:
+        terminal.await_end()
+        lines = terminal.text.splitlines()
+    assert [line.startswith(receipts[0]["id"]) for line in lines].count(True) == 1
+    assert sum(one["id"] in line for one in receipts for line in lines) == len(receipts)
+
+
 def test_a_reader_who_goes_away_ends_the_chat_and_hangs_nothing(dsn):
     words = [*COMMAND, "chat", "--user", "kim", "--thread", "t1", "--dsn", dsn]
     with subprocess.Popen(  # noqa: S603 - our own command
@@ -112,5 +139,5 @@ def test_a_reader_who_goes_away_ends_the_chat_and_hangs_nothing(dsn):
         chat.stdout.close()
         chat.stdin.write(b"one\ntwo\nthree\n")
         chat.stdin.close()
-        assert chat.wait(30) == 1
+        assert chat.wait(SECONDS) == 1
         assert b"Traceback" not in chat.stderr.read()

@@ -33,6 +33,7 @@ by_name = pytest.mark.parametrize(
 def test_the_commands_are_the_agreed_ones():
     assert sorted(" ".join(name) for name in COMMANDS) == [
         "chat",
+        "compactions",
         "consolidate",
         "demo",
         "doctor",

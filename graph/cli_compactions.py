@@ -1,0 +1,78 @@
+"""What `everlong compactions` does."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+
+from everlong.graph.cli_open import opened_store
+from everlong.graph.cli_receipts import GAP, fields_of, row_of, table
+from everlong.graph.cli_transcript import unknown_compaction, unknown_thread
+from everlong.graph.terminal import err, out, put, put_error
+from everlong.stores import compactions, transcripts
+
+Receipt = Mapping[str, Any]
+
+
+async def show_all(user_id: str, thread_id: str, *, as_json: bool, dsn: str | None) -> int:
+    """Print what came of each attempt, newest last; 1 where the user has no such thread."""
+    async with opened_store(dsn) as store:
+        receipts = await compactions.read(store, user_id, thread_id)
+        known = [] if receipts else await transcripts.threads(store, user_id)
+    if not receipts and thread_id not in known:
+        put_error(unknown_thread(user_id, thread_id, known))
+        return 1
+    if not receipts:
+        put(f"Thread {thread_id} of {user_id} was never compacted.", style="dim", to=err)
+    if as_json:
+        _put_json(receipts)
+    elif receipts:
+        _put_rows([row_of(receipt) for receipt in receipts])
+    return 0
+
+
+async def show_one(
+    user_id: str, thread_id: str, ident: str, *, as_json: bool, dsn: str | None
+) -> int:
+    """Print all that the receipt of one attempt says; 1 where there is none of this id.
+
+    Raises:
+        LookupError: more than one id begins so.
+    """
+    async with opened_store(dsn) as store:
+        receipt = await compactions.find(store, user_id, thread_id, ident)
+        if receipt is None:
+            put_error(await unknown_compaction(store, user_id, thread_id, ident))
+            return 1
+    if as_json:
+        _put_json(receipt)
+        return 0
+    _put_fields(fields_of(receipt))
+    if receipt.get("transcript"):
+        own = f"--user {user_id} --thread {thread_id} --compaction {receipt['id']}"
+        put(f"`everlong transcript {own}` prints the originals.", style="dim")
+    return 0
+
+
+def _put_rows(rows: Sequence[Mapping[str, str]]) -> None:
+    """Print a table where it fits or no terminal is; else each attempt in a few lines."""
+    lines = table(rows)
+    if not out.is_terminal or max(map(cell_len, lines)) <= out.width:
+        for number, line in enumerate(lines):
+            put(line, style="" if number else "bold")
+        return
+    for row in rows:
+        put(f"{GAP}{row['when']}", lead=row["id"], lead_style="bold cyan", indent=GAP)
+        _put_fields({name: row[name] for name in row if name not in ("id", "when")})
+
+
+def _put_fields(fields: Mapping[str, str]) -> None:
+    """Print names and what they stand for, in two columns."""
+    cells = max(map(len, fields)) + len(GAP)
+    for name, text in fields.items():
+        put(text, lead=f"{GAP}{name:<{cells}}", lead_style="cyan", indent=GAP + " " * cells)
+
+
+def _put_json(value: Any) -> None:
+    out.file.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
