@@ -12,6 +12,7 @@ log = logging.getLogger("everlong.compaction")
 
 Trigger = Literal["messages", "tokens", "overflow", "manual"]
 
+TRIGGERS: tuple[Literal["messages", "tokens"], ...] = ("messages", "tokens")
 UNKNOWN_WINDOW_TRIGGER_TOKENS = 160_000
 TAIL_SHARE = 0.25
 TAIL_TOKENS = (2_000, 8_000)
@@ -25,11 +26,11 @@ class Limits:
     window: int | None
     """The model's context window; None: unknown."""
     usable: int
-    """Most tokens of a whole request: window less reserve, or the fallback."""
+    """Most tokens of a whole request: window less reserve, a higher trigger, or the fallback."""
     trigger_messages: int
     """Compact from so many non-system messages on; 0: off."""
     trigger_tokens: int
-    """Compact from so many tokens of the whole request on."""
+    """Compact from so many tokens of the whole request on; 0: no history can help."""
     keep_messages: int
     """Most messages of the tail."""
     keep_tokens: int
@@ -44,11 +45,12 @@ def limits_of(compaction: Compaction, window: int | None) -> Limits:
     if keep_tokens < 0:
         low, high = TAIL_TOKENS
         keep_tokens = 0 if window is None else min(max(int(usable * TAIL_SHARE), low), high)
+    trigger = _trigger_tokens(compaction, window, usable)
     return Limits(
         window=window,
-        usable=usable,
+        usable=max(usable, trigger),
         trigger_messages=compaction.trigger_messages,
-        trigger_tokens=compaction.trigger_tokens or usable,
+        trigger_tokens=trigger,
         keep_messages=compaction.keep_messages,
         keep_tokens=keep_tokens,
     )
@@ -65,35 +67,89 @@ def _usable(window: int, compaction: Compaction) -> int:
     return max(window // 2, 1)
 
 
-def believing(limits: Limits, named: int | None) -> Limits:
-    """Return the limits with the window that a provider's refusal named."""
+def _trigger_tokens(compaction: Compaction, window: int | None, usable: int) -> int:
+    """Return the token trigger: the setting's, where the window leaves it any use."""
+    trigger = compaction.trigger_tokens
+    if window is None or trigger < window:
+        return trigger or usable
+    _warn_once(
+        f"`trigger_tokens` {trigger} is not below the window of {window} tokens: compaction starts "
+        f"at {usable} instead"
+    )
+    return usable
+
+
+def believing(limits: Limits, named: int | None, compaction: Compaction) -> Limits:
+    """Return the limits with the window that a provider's refusal named, where it is smaller."""
     if not named or (limits.window and limits.window <= named):
         return limits
-    reserve = (limits.window - limits.usable) if limits.window else 0
-    usable = named - reserve if named > reserve else named // 2
+    return limits_of(compaction.model_copy(update={"window_tokens": named}), named)
+
+
+def at_most(limits: Limits, usable: int) -> Limits:
+    """Return the limits for requests of at most so many tokens."""
+    usable = max(min(limits.usable, usable), 1)
     return replace(
         limits,
-        window=named,
         usable=usable,
         trigger_tokens=min(limits.trigger_tokens, usable),
-        keep_tokens=min(limits.keep_tokens, usable) if limits.keep_tokens else 0,
+        keep_tokens=min(limits.keep_tokens, usable),
     )
+
+
+def above_fixed(limits: Limits, fixed_tokens: int) -> Limits:
+    """Return the limits with a token trigger that a history can be under.
+
+    Where a request's fixed parts alone reach it, the most that fits takes its place; where they
+    reach that, too, no compaction can help.
+    """
+    if fixed_tokens < limits.trigger_tokens:
+        return limits
+    instead = limits.usable if fixed_tokens < limits.usable else 0
+    then = f"compaction starts at {instead} tokens instead" if instead else "compaction cannot help"
+    _warn_once(
+        f"the fixed parts of a request (system prompt, rules, memory, tools) take about "
+        f"{_rounded(fixed_tokens)} tokens, and compaction was to start at {limits.trigger_tokens}: "
+        f"{then}. Shorten them, offer fewer tools, or raise `trigger_tokens` or `window_tokens`"
+    )
+    return replace(limits, trigger_tokens=instead)
+
+
+def _rounded(tokens: int) -> int:
+    """Round to two digits, so that a warning that is given once stays the same text."""
+    return int(float(f"{tokens:.1e}"))
 
 
 def trigger_of(limits: Limits, *, messages: int, tokens: int) -> Trigger | None:
     """Return which threshold is reached, if any: messages without system, tokens of the request."""
-    if limits.trigger_messages and messages >= limits.trigger_messages:
-        return "messages"
-    if tokens >= limits.trigger_tokens:
-        return "tokens"
+    return next((one for one in TRIGGERS if _reached(limits, one, messages, tokens)), None)
+
+
+def _reached(limits: Limits, trigger: Trigger, messages: int, tokens: int) -> bool:
+    threshold, size = _measured(limits, trigger, messages, tokens)
+    return 0 < threshold <= size
+
+
+def _measured(limits: Limits, trigger: Trigger, messages: int, tokens: int) -> tuple[int, int]:
+    if trigger == "messages":
+        return limits.trigger_messages, messages
+    return limits.trigger_tokens, tokens
+
+
+def trigger_after(
+    limits: Limits, *, messages: int, tokens: int, new_messages: int, new_tokens: int
+) -> Trigger | None:
+    """Return which threshold is reached after an attempt that came to nothing (R22).
+
+    Only one by a tenth of which the history has grown since: by `new_messages`, `new_tokens`.
+    """
+    for trigger in TRIGGERS:
+        threshold, grown = _measured(limits, trigger, new_messages, new_tokens)
+        if grown >= math.ceil(threshold * GROWTH_SHARE) and _reached(
+            limits, trigger, messages, tokens
+        ):
+            return trigger
     return None
-
-
-def grown_enough(limits: Limits, *, messages: int, tokens: int) -> bool:
-    """Tell whether a history has grown, by so much, since an attempt that came to nothing (R22)."""
-    by_messages = math.ceil(limits.trigger_messages * GROWTH_SHARE)
-    by_tokens = math.ceil(limits.trigger_tokens * GROWTH_SHARE)
-    return tokens >= by_tokens or bool(by_messages and messages >= by_messages)
 
 
 def warn_of_frequent_compaction(compaction: Compaction) -> None:

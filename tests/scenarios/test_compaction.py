@@ -3,160 +3,13 @@
 import logging
 
 import pytest
-from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from everlong.nodes.transcript import is_summary
 from everlong.stores import transcripts
 from failing_store import FailingStore
+from orders import ROUNDS, SMALL, answering, compacted
 from scripted_model import ScriptedModel, asks_for_summary, calling
-
-SMALL = {"trigger_messages": 6, "keep_messages": 2, "flush_before": False}
-ROUNDS = [
-    message
-    for number in range(5)
-    for message in (
-        HumanMessage(f"Question {number}: what of order PX-{4470 + number}?", id=f"h{number}"),
-        AIMessage(
-            f"Order PX-{4470 + number} is on its way, " + "as planned " * 20, id=f"a{number}"
-        ),
-    )
-]
-
-
-def answering(*, summary="They spoke of orders PX-4470 to PX-4474."):
-    def script(messages):
-        return summary if asks_for_summary(messages) else "ok"
-
-    return ScriptedModel(script=script)
-
-
-async def compacted(talk):
-    return [message for message in await talk.messages() if is_summary(message)]
-
-
-async def test_the_summary_is_a_user_message_right_after_the_system_message(converse):
-    talk = converse(model=answering(), compaction=SMALL)
-    await talk.seed(ROUNDS)
-    await talk.say("next")
-    system, summary, answer, question = talk.last_request
-    assert system.type == "system"
-    assert summary.type == "human"
-    assert summary.name == "__compaction_summary__"
-    assert summary.text.startswith("Here is a summary of the conversation to date:")
-    assert (answer.id, question.text) == ("a4", "next")
-
-
-async def test_identifiers_that_a_summary_drops_are_carried_over_by_code(converse):
-    talk = converse(model=answering(summary="They spoke of orders."), compaction=SMALL)
-    for number in range(12):
-        await talk.say(
-            f"Order PX-{4470 + number} costs ${number + 1},250.00 on 2026-03-{number + 10}."
-        )
-    (summary,) = await compacted(talk)
-    for number in range(10):
-        assert f"PX-{4470 + number}" in summary.text
-        assert f"${number + 1},250.00" in summary.text
-        assert f"2026-03-{number + 10}" in summary.text
-
-
-async def test_the_next_compaction_merges_the_old_summary_and_not_its_frame(converse):
-    summaries = answering(summary="PART")
-    talk = converse(model=answering(), summary_model=summaries, compaction=SMALL)
-    for number in range(8):
-        await talk.say(f"message {number}")
-    assert len(await compacted(talk)) == 1
-    inner = [request[-1].text for request in summaries.requests]
-    assert "[earlier summary]\nPART" in inner[-1]
-    assert "Here is a summary" not in inner[-1]
-
-
-async def test_a_summary_by_the_same_model_extends_the_request_that_was_sent_last(converse):
-    model = answering()
-    talk = converse(model=model, compaction=SMALL)
-    await talk.say(*(f"message {number} about PX-{4470 + number}" for number in range(8)))
-    for number, request in enumerate(model.requests):
-        if asks_for_summary(request):
-            before = model.requests[number - 1]
-            assert [m.text for m in request[:-1]] == [m.text for m in before[: len(request) - 1]]
-            assert model.tools[number] == model.tools[number - 1] != []
-
-
-async def test_a_summariser_that_calls_a_tool_is_asked_again_in_text(converse):
-    def script(messages):
-        if not asks_for_summary(messages):
-            return "ok"
-        rendered = "<conversation>" in messages[-1].text
-        return "They spoke of PX-4470." if rendered else calling(("list_files", {}))
-
-    model = ScriptedModel(script=script)
-    talk = converse(model=model, compaction=SMALL)
-    await talk.seed(ROUNDS)
-    await talk.say("next")
-    assert sum(map(asks_for_summary, model.requests)) == 2
-    assert "They spoke of PX-4470." in (await compacted(talk))[0].text
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "",
-        "  \n",
-        "<summary></summary>",
-        "Error: rate limited",
-        "word " * 4000,
-        AIMessage("cut off in the mid", response_metadata={"finish_reason": "length"}),
-        AIMessage("", additional_kwargs={"refusal": "I cannot help with that."}),
-        AIMessage([{"type": "thinking", "thinking": "hm", "signature": "sig"}]),
-        RuntimeError("401 bad key"),
-        60.0,
-    ],
-    ids=lambda bad: repr(bad)[:30],
-)
-async def test_no_bad_summary_replaces_history_that_still_fits(converse, bad):
-    summaries = ScriptedModel(script=[bad])
-    talk = converse(
-        model=ScriptedModel(script=["the answer"]),
-        summary_model=summaries,
-        compaction=SMALL | {"summary_seconds": 0.3},
-    )
-    await talk.seed(ROUNDS)
-    assert await talk.say("and now?") == "the answer"
-    messages = await talk.messages()
-    assert [message.id for message in messages[:10]] == [message.id for message in ROUNDS]
-    assert len(summaries.requests) == 1
-    assert (await talk.values())["compaction"]["outcome"] == "refused"
-    assert not any("401" in message.text for message in messages)
-
-
-async def test_thinking_beside_a_summary_is_not_stored(converse):
-    content = [
-        {"type": "thinking", "thinking": "let me see", "signature": "sig"},
-        {"type": "text", "text": "They spoke of PX-4470."},
-    ]
-    talk = converse(
-        model=ScriptedModel(script=["ok"]),
-        summary_model=ScriptedModel(script=[AIMessage(content)]),
-        compaction=SMALL,
-    )
-    await talk.seed(ROUNDS)
-    await talk.say("next")
-    (summary,) = await compacted(talk)
-    assert "PX-4470" in summary.text
-    assert "let me see" not in str(summary.content)
-
-
-async def test_a_refused_summary_is_not_tried_again_in_the_same_call(converse):
-    def script(messages):
-        if asks_for_summary(messages):
-            return ""
-        return "done" if messages[-1].type == "tool" else calling(("list_files", {}))
-
-    model = ScriptedModel(script=script)
-    talk = converse(model=model, compaction=SMALL)
-    await talk.seed(ROUNDS)
-    assert await talk.say("look") == "done"
-    assert sum(asks_for_summary(request) for request in model.requests) == 1
 
 
 async def test_the_open_question_stays_word_for_word_however_long_the_tool_loop(converse):
@@ -221,7 +74,7 @@ async def test_nothing_is_compacted_below_the_triggers(converse):
 
 async def test_the_token_threshold_counts_the_fixed_parts(converse):
     long_rules = "Always answer in the style of the house. " * 300
-    settings = {"trigger_messages": 0, "trigger_tokens": 2_500, "keep_messages": 2}
+    settings = {"trigger_messages": 0, "trigger_tokens": 3_600, "keep_messages": 2}
     talk = converse(model=answering(), compaction=settings)
     await talk.seed(ROUNDS)
     await talk.say("without rules")
@@ -230,90 +83,6 @@ async def test_the_token_threshold_counts_the_fixed_parts(converse):
     await ruled.seed(ROUNDS)
     await ruled.say("with rules")
     assert "compaction.started" in ruled.event_types()
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        ContextOverflowError("too long"),
-        RuntimeError(
-            "Error code: 400 - This model's maximum context length is 600 tokens. However, your "
-            "messages resulted in 900 tokens."
-        ),
-    ],
-    ids=["typed", "worded"],
-)
-async def test_an_overflow_is_compacted_and_asked_again_once(converse, error):
-    model = ScriptedModel(script=[error, "the answer"])
-    talk = converse(
-        model=model,
-        summary_model=ScriptedModel(script=["They spoke of orders."]),
-        compaction={"enabled": False, "keep_messages": 2},
-    )
-    await talk.seed(ROUNDS)
-    assert await talk.say("and now?") == "the answer"
-    assert len(model.requests) == 2
-    assert (await talk.values())["compaction"]["trigger"] == "overflow"
-    assert len(await compacted(talk)) == 1
-
-
-async def test_a_second_overflow_reaches_the_caller_and_the_question_stays(converse):
-    model = ScriptedModel(script=[ContextOverflowError("too long"), ContextOverflowError("again")])
-    talk = converse(model=model, summary_model=ScriptedModel(script=["Orders."]), compaction=SMALL)
-    await talk.seed(ROUNDS[:4])
-    with pytest.raises(ContextOverflowError, match="again"):
-        await talk.say("and now?")
-    assert (await talk.messages())[-1].text == "and now?"
-
-
-async def test_overflow_recovery_has_a_switch_of_its_own(converse):
-    model = ScriptedModel(script=[ContextOverflowError("too long")])
-    talk = converse(model=model, compaction={"overflow_retry": False})
-    with pytest.raises(ContextOverflowError):
-        await talk.say("and now?")
-
-
-async def test_a_digest_stands_in_when_nothing_fits_and_no_summary_can_be_had(converse):
-    model = ScriptedModel(script=[ContextOverflowError("too long"), "saved"])
-    talk = converse(
-        model=model,
-        summary_model=ScriptedModel(script=[RuntimeError("down")]),
-        compaction={"trigger_messages": 0, "keep_messages": 2},
-    )
-    await talk.seed(ROUNDS)
-    assert await talk.say("and now?") == "saved"
-    (summary,) = await compacted(talk)
-    receipt = (await talk.values())["compaction"]
-    assert (receipt["outcome"], receipt["by"]) == ("done", "digest")
-    assert "down" not in summary.text
-    for number in range(4):
-        assert f"PX-{4470 + number}" in summary.text
-
-
-async def test_the_tail_alone_over_the_trigger_never_summarises_the_summary(converse):
-    summary = HumanMessage(
-        "Earlier: invoices 1-200 checked.", name="__compaction_summary__", id="s"
-    )
-    rows = "row,12,ok\n" * 12_000
-    model = answering(summary="S")
-    talk = converse(
-        model=model,
-        compaction={"trigger_tokens": 50_000, "keep_messages": 5, "window_tokens": 400_000},
-    )
-    await talk.seed(
-        [
-            summary,
-            HumanMessage(f"Part 1 {rows}", id="h1"),
-            AIMessage("Read.", id="a1"),
-            HumanMessage(f"Part 2 {rows}", id="h2"),
-            AIMessage("Read.", id="a2"),
-        ]
-    )
-    for _ in range(3):
-        await talk.say("next")
-    asked = [r for r in model.requests if asks_for_summary(r)]
-    assert len(asked) <= 1
-    assert len(model.requests) - len(asked) == 3
 
 
 async def test_a_compaction_alone_answers_nothing_and_the_next_call_does(converse):
@@ -412,3 +181,52 @@ async def test_settings_that_compact_all_the_time_are_named_once(converse, caplo
     warnings = [r.getMessage() for r in caplog.records if "trigger_messages` 7" in r.getMessage()]
     assert len(warnings) == 1
     assert "at every request" in warnings[0]
+
+
+READ = "figure 17,204 " * 1_500
+
+
+def reading(count):
+    return [
+        message
+        for number in range(count)
+        for message in (
+            HumanMessage(f"read {number}", id=f"h{number}"),
+            calling(
+                ("fetch", {"note": f"N{number} " + "as asked " * 400}), prefix=f"c{number}"
+            ).model_copy(update={"id": f"a{number}"}),
+            ToolMessage(READ, tool_call_id=f"c{number}_0_fetch", name="fetch", id=f"t{number}"),
+            AIMessage(f"read it {number}", id=f"b{number}"),
+        )
+    ]
+
+
+async def test_shortening_does_not_spare_the_summary_where_messages_triggered(converse):
+    model = answering()
+    prune = {"protect_tokens": 8_000, "minimum_tokens": 4_000}
+    talk = converse(
+        model=model, compaction={"trigger_messages": 24, "keep_messages": 8, "prune": prune}
+    )
+    await talk.seed(reading(6))
+    await talk.say("and?")
+    assert sum(map(asks_for_summary, model.requests)) == 1
+    assert (await talk.values())["compaction"]["outcome"] == "done"
+
+
+@pytest.mark.parametrize(("messages", "shortened"), [(24, False), (25, True)])
+async def test_arguments_are_shortened_from_so_many_messages_on_system_messages_aside(
+    converse, messages, shortened
+):
+    talk = converse(
+        model=answering(),
+        compaction={
+            "trigger_messages": 0,
+            "keep_messages": 30,
+            "truncate_args": {"enabled": True, "keep_messages": 4, "trigger_tokens": 10**6},
+        },
+    )
+    extra = [HumanMessage(f"note {number}") for number in range(messages - 24)]
+    await talk.seed([SystemMessage("Be brief.", id="s"), *reading(6), *extra])
+    await talk.compact()
+    first = next(one for one in await talk.messages() if one.id == "a0")
+    assert ("large_tool_results/" in str(first.tool_calls)) is shortened

@@ -12,17 +12,16 @@ from langchain_core.messages import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from everlong.nodes.repair import (
-    NO_OUTPUT,
     NO_RESULT,
     NO_SUCH_TOOL,
     NOT_ANSWERED,
     NOT_JSON,
     error_result,
     for_request,
-    name_calls,
     repair,
     system_text,
 )
+from everlong.nodes.tidying import NO_OUTPUT, name_calls
 from invariants import check_request, check_state
 from strategies import BROKEN_ARGUMENTS, broken_call, call, calls, human, result, says
 
