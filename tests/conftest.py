@@ -1,5 +1,6 @@
 """What every test may use: databases, an OpenAI-compatible server, stores, golden files."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ hypothesis_settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-hypothesis_settings.load_profile("everlong")
+hypothesis_settings.register_profile("thorough", hypothesis_settings.get_profile("everlong"))
+hypothesis_settings.load_profile(os.environ.get("EVERLONG_TEST_PROFILE", "everlong"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

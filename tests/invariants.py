@@ -1,6 +1,7 @@
 """What must hold of every request that a model received and of every state, after any step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
@@ -21,15 +22,21 @@ def check_request(messages: Sequence[BaseMessage], newest: BaseMessage | None = 
     """
     check_pairs(messages)
     check_nothing_empty(messages)
+    check_leading(messages)
+    users = [message for message in messages if isinstance(message, HumanMessage)]
+    if newest is not None:
+        assert any(
+            message.id == newest.id and message.content == newest.content for message in users
+        ), f"the newest user message {newest.id} unchanged; got {[each.id for each in users]}"
+
+
+def check_leading(messages: Sequence[BaseMessage]) -> None:
+    """Raise AssertionError unless one system message at most leads, then one summary at most."""
     systems = [i for i, message in enumerate(messages) if isinstance(message, SystemMessage)]
     assert systems in ([], [0]), f"one leading system message; got them at {systems}"
     check_summary(messages)
     users = [message for message in messages if isinstance(message, HumanMessage)]
     assert users, "a user message; got none"
-    if newest is not None:
-        assert any(
-            message.id == newest.id and message.content == newest.content for message in users
-        ), f"the newest user message {newest.id} unchanged; got {[each.id for each in users]}"
 
 
 def check_state(messages: Sequence[BaseMessage]) -> None:
@@ -45,9 +52,24 @@ def check_state(messages: Sequence[BaseMessage]) -> None:
     assert None not in ids, f"an id for every message; got {ids}"
     assert len(set(ids)) == len(ids), f"each id once; got {ids}"
     for message in messages:
-        stored = repr(message.model_dump())
-        assert "\\x00" not in stored, f"no NUL in message {message.id}"
-        assert "\\ud8" not in stored, f"no lone surrogate in message {message.id}"
+        check_storable(message, f"message {message.id}")
+
+
+def check_storable(value: Any, where: str) -> None:
+    """Raise AssertionError at a text in `value`, keys included, that a store refuses or changes."""
+    if isinstance(value, BaseMessage):
+        check_storable(value.model_dump(exclude={"artifact"}), where)
+    elif isinstance(value, str):
+        assert "\x00" not in value, f"no NUL in {where}; got {value[:80]!r}"
+        is_valid = value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
+        assert is_valid, f"no lone surrogate in {where}; got {value[:80]!r}"
+    elif isinstance(value, Mapping):
+        for key, each in value.items():
+            check_storable(key, where)
+            check_storable(each, where)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            check_storable(each, where)
 
 
 def check_pairs(messages: Sequence[BaseMessage], *, may_end_open: bool = False) -> None:

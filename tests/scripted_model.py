@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -9,9 +10,19 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import Field, PrivateAttr
 
-from everlong.nodes.summary import ABOVE
+from everlong.nodes.rendering import ABOVE
+from observed import Exchange, noted
 
-Answer = str | AIMessage | Exception | float
+
+@dataclass(frozen=True)
+class Breaking:
+    """An answer that begins, and then raises."""
+
+    text: str
+    error: Exception
+
+
+Answer = str | AIMessage | Exception | float | Breaking
 """A text, a message, an error to raise, or seconds to hang before the next answer."""
 Script = Sequence[Answer] | Callable[[list[BaseMessage]], Answer]
 
@@ -35,6 +46,15 @@ class ScriptedModel(BaseChatModel):
     def _next(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Answer:
         self.requests.append(list(messages))
         self.tools.append([tool["function"]["name"] for tool in kwargs.get("tools", [])])
+        exchange = noted(Exchange(kind_of(messages), list(messages)))
+        try:
+            exchange.answer = self._scripted(messages)
+        except BaseException as error:
+            exchange.answer = error
+            raise
+        return exchange.answer
+
+    def _scripted(self, messages: list[BaseMessage]) -> Answer:
         if callable(self.script):
             return self.script(messages)
         if self._played >= len(self.script):
@@ -46,7 +66,9 @@ class ScriptedModel(BaseChatModel):
     @staticmethod
     def _message(answer: Answer) -> AIMessage:
         if isinstance(answer, Exception):
-            raise answer
+            raise answer.with_traceback(None)  # a script may raise it again and again
+        if isinstance(answer, Breaking):
+            raise answer.error.with_traceback(None)
         return answer if isinstance(answer, AIMessage) else AIMessage(str(answer))
 
     def _generate(
@@ -73,18 +95,22 @@ class ScriptedModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        result = await self._agenerate(messages, stop, None, **kwargs)
-        message = result.generations[0].message
-        words = message.text.split(" ")
-        for at, word in enumerate(words[:-1]):
-            text = word + " "
+        answer = self._next(messages, kwargs)
+        if isinstance(answer, float):
+            await asyncio.sleep(answer)
+            answer = self._next(messages, kwargs)
+        whole = AIMessage(answer.text) if isinstance(answer, Breaking) else self._message(answer)
+        message = whole.model_copy()
+        *words, last_part = _parts(message)
+        for text in words:
             chunk = ChatGenerationChunk(message=AIMessageChunk(text, id=message.id))
             if run_manager:
                 await run_manager.on_llm_new_token(text, chunk=chunk)
             yield chunk
-            del at
+        if isinstance(answer, Breaking):
+            raise answer.error.with_traceback(None)
         last = AIMessageChunk(
-            words[-1],
+            last_part,
             id=message.id,
             tool_calls=getattr(message, "tool_calls", []),
             invalid_tool_calls=getattr(message, "invalid_tool_calls", []),
@@ -95,8 +121,16 @@ class ScriptedModel(BaseChatModel):
         )
         chunk = ChatGenerationChunk(message=last)
         if run_manager:
-            await run_manager.on_llm_new_token(words[-1], chunk=chunk)
+            await run_manager.on_llm_new_token(str(last_part), chunk=chunk)
         yield chunk
+
+
+def _parts(message: AIMessage) -> list[Any]:
+    """Return what is streamed one after the other: words, or a list of blocks at once."""
+    if not isinstance(message.content, str):
+        return [message.content]
+    *words, last = message.content.split(" ")
+    return [*(word + " " for word in words), last]
 
 
 def calling(*calls: tuple[str, dict[str, Any]], text: str = "", prefix: str = "call") -> AIMessage:
@@ -114,3 +148,13 @@ def asks_for_summary(messages: Sequence[BaseMessage]) -> bool:
     """Tell a request for a summary, in either form, from a question of the user's."""
     text = messages[-1].text
     return "NO_REPLY" not in text and ("<conversation>" in text or ABOVE in text)
+
+
+def kind_of(messages: Sequence[BaseMessage]) -> str:
+    """Say what a request is for: `answer`, `summary`, `flush` or `consolidation`."""
+    if asks_for_summary(messages):
+        return "summary"
+    text = messages[-1].text
+    if "NO_REPLY" in text and "<conversation>" in text:
+        return "flush"
+    return "consolidation" if "<ledger>" in text and "<document>" in text else "answer"

@@ -35,14 +35,17 @@ BROKEN_ARGUMENTS = '{"text": oops]'
 
 # h: user, a: answer, s: system; a batch is its number of calls after a letter:
 # b answered in order, r in reverse, x with a last call that can't be read, o open, p half open.
+# Of other blocks than text: i user with an image, k answer with thoughts, t answer of thoughts
+# alone, v answer with a server-side call, w such a call whose result waits for a client's tool.
 ROUNDS = ("h a", "h b1 a", "h b3 a", "h r2 b2 a", "h x2 a", "h b1 r3 x1 a", "h a s", "h h a")
+BLOCK_ROUNDS = ("i k", "h v", "h w", "h b2 v", "i t", "h w b1 k", "h k b1 w")
 ENDS = ("", "h", "h b2", "h r4", "h o1", "h b1 o2", "h b2 p3", "h x1")
 
 
 @st.composite
-def transcripts(draw: st.DrawFn) -> list[BaseMessage]:
+def transcripts(draw: st.DrawFn, rounds_of: Sequence[str] = ROUNDS) -> list[BaseMessage]:
     """A well-formed transcript, each message with an id: what the state of a thread may hold."""
-    rounds = draw(st.lists(st.sampled_from(ROUNDS), max_size=6))
+    rounds = draw(st.lists(st.sampled_from(rounds_of), max_size=6))
     steps = " ".join([*rounds, draw(st.sampled_from(ENDS))]).split()
     salt = draw(st.integers(0, len(TEXTS) - 1))
     has_summary, reuses_ids = draw(st.booleans()), draw(st.booleans())
@@ -66,6 +69,8 @@ def _step(step: str, prefix: str, salt: int) -> Iterator[BaseMessage]:
         yield SystemMessage(text)
     elif kind == "a":
         yield AIMessage(text)
+    elif kind in "iktvw":
+        yield from _blocks(kind, f"{prefix}_s", text)
     else:
         ids = [f"{prefix}_{number}" for number in range(count)]
         valid = ids[:-1] if kind == "x" else ids
@@ -78,6 +83,35 @@ def _step(step: str, prefix: str, salt: int) -> Iterator[BaseMessage]:
         for at, name in enumerate(answered):
             result = TEXTS[(salt + at) % len(TEXTS)] * (1 + 9 * (at % 2))
             yield ToolMessage(result, tool_call_id=name, name="look")
+
+
+def thought(text: str = "step") -> dict[str, Any]:
+    return {"type": "thinking", "thinking": text, "signature": "sig-" + "x" * 400}
+
+
+def searches(call_id: str, query: str = "fees") -> dict[str, Any]:
+    kind, name = "server_tool_use", "web_search"
+    return {"type": kind, "id": call_id, "name": name, "input": {"query": query}}
+
+
+def found(call_id: str, title: str = "Fees") -> dict[str, Any]:
+    page = {"type": "web_search_result", "title": title, "encrypted_content": "E" * 400}
+    return {"type": "web_search_tool_result", "tool_use_id": call_id, "content": [page]}
+
+
+def _blocks(kind: str, name: str, text: str) -> Iterator[BaseMessage]:
+    said = {"type": "text", "text": text}
+    if kind == "i":
+        picture = {"type": "image", "base64": "A" * 4_000, "mime_type": "image/png"}
+        yield HumanMessage([said, picture])
+    elif kind == "w":
+        use = {"type": "tool_use", "id": f"{name}_c", "name": "look", "input": {"key": "v"}}
+        yield AIMessage([thought(), searches(name), use], tool_calls=[call(f"{name}_c")])
+        yield ToolMessage(text, tool_call_id=f"{name}_c", name="look")
+        yield AIMessage([found(name), said])
+    else:
+        tails = {"k": [said], "t": [], "v": [searches(name), found(name), said]}
+        yield AIMessage([thought(), *tails[kind]])
 
 
 def call(call_id: str | None, name: str = "look") -> dict[str, Any]:
@@ -112,6 +146,8 @@ STRAYS: tuple[BaseMessage, ...] = (
     AIMessage(""),
     AIMessage([{"type": "text", "text": ""}]),
     AIMessage([{"type": "thinking", "thinking": "hm", "signature": "s"}]),
+    AIMessage([thought(), searches("lost")]),
+    AIMessage([found("lost"), {"type": "text", "text": "Found."}]),
     AIMessage("", invalid_tool_calls=[broken_call(None), broken_call(None)]),
     AIMessage("twice", tool_calls=[call("c0_0"), call("c0_0"), call(None)]),
     HumanMessage(" "),
@@ -130,7 +166,7 @@ damages = st.tuples(
 @st.composite
 def broken_transcripts(draw: st.DrawFn) -> list[BaseMessage]:
     """A transcript with messages lost, doubled, moved, emptied and added."""
-    messages = list(draw(transcripts()))
+    messages = list(draw(transcripts((*ROUNDS, *BLOCK_ROUNDS))))
     for damage, at, to in draw(st.lists(damages, max_size=5)):
         if isinstance(damage, BaseMessage):
             messages.insert(to % (len(messages) + 1), damage)
