@@ -15,6 +15,8 @@ PIP := $(QUIETLY) $(BIN)/python -m pip --disable-pip-version-check --no-input --
 # What to run and how: `make test TESTS=tests/unit ARGS="-k cut"`, `make lock ARGS=--upgrade`.
 TESTS ?= tests
 ARGS ?=
+# Half of the suite waits for processes: workers share it. `WORKERS=` runs it in one process.
+WORKERS ?= -n auto --maxprocesses=4 --dist worksteal
 # Which Python makes .venv: `make clean test PYTHON=python3.13`; else the first of these that will do.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
 
@@ -25,7 +27,7 @@ demo: $(VENV)/.run $(VENV)/.project ## Show everlong at work, with no key and no
 	@$(BIN)/everlong demo
 
 test: $(VENV)/.dev $(VENV)/.project ## Run the whole suite: unit, property, scenarios, integration
-	$(BIN)/python -m pytest $(TESTS) $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) $(WORKERS) $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.project ## Check format, lint, types and the layers
 	$(BIN)/ruff format --check

@@ -4,13 +4,14 @@ import asyncio
 import logging
 from typing import Any, cast
 
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER, CONFIG_KEY_DURABILITY
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 log = logging.getLogger("everlong.compaction")
 
+CHECKPOINTER, DURABILITY = "__pregel_checkpointer", "__pregel_durability"
+"""LangGraph's own names in a run's configuration, which it does not export."""
 WAIT_SECONDS = 5.0
 FIRST_PAUSE_SECONDS = 0.002
 LONGEST_PAUSE_SECONDS = 0.1
@@ -23,8 +24,8 @@ async def is_written(runtime: Runtime[Any]) -> bool:
     before the run ends. Without a checkpointer it is as written as it will ever be.
     """
     given: dict[str, Any] = get_config().get("configurable", {})
-    saver: Any = given.get(CONFIG_KEY_CHECKPOINTER)
-    durability = given.get(CONFIG_KEY_DURABILITY, "async")
+    saver: Any = given.get(CHECKPOINTER)
+    durability = given.get(DURABILITY, "async")
     info = runtime.execution_info
     if not isinstance(saver, BaseCheckpointSaver) or info is None or durability == "sync":
         return True
