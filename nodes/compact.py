@@ -17,7 +17,7 @@ from everlong.nodes.recall import recall
 from everlong.nodes.replacement import not_flushed, replacement, untouched, with_requests
 from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import State, Update
+from everlong.nodes.state import Call, State, Update
 from everlong.nodes.summarise import Sent, Summarised, summarise
 from everlong.nodes.thresholds import compaction_trigger
 from everlong.nodes.tokens import estimate_messages
@@ -131,6 +131,7 @@ async def _replaced(
             state.call.get("instructions", ""),
             sent,
             doubtful=state.compaction.get("invented", ()),
+            given_up="" if planned.trigger == "overflow" else state.call.get("given_up", ""),
         )
     if summary.message is None and summary.by != "window":
         outcome = "failed" if summary.failed else "refused"
@@ -141,6 +142,8 @@ async def _replaced(
     else:
         update = replacement(state, planned, summary, flushed, archived=archived)
         _log_complete(planned, has_summary=summary.message is not None)
+    if summary.refused:
+        update["call"] = update.get("call", state.call) | Call(given_up=summary.refused)
     return update
 
 

@@ -27,7 +27,7 @@ REMEMBERED_TOKENS = 4_000
 WINDOW_SHARE = 0.6
 """Of the model's window, for what a flush reads; the instruction and the answer need room, too."""
 KEPT_SHARE = 0.9
-"""Of what would just fit, since tokens are not spread evenly over a text."""
+"""Of what would just fit, so that a text is soon short enough."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,14 +111,16 @@ def fact_lines(answer: AIMessage) -> list[str]:
 
 def _bounded(text: str, most_chars: int, *, most_tokens: int) -> str:
     """Keep head and tail of an overlong text, so that a flush never outgrows its model."""
-    if len(text) > most_chars:
-        text = _ends(text, most_chars)
-    size = estimate_text(text)
-    if size <= most_tokens:
-        return text
-    return _ends(text, int(len(text) * most_tokens / size * KEPT_SHARE))
+    kept = _ends(text, most_chars)
+    while (size := estimate_text(kept)) > most_tokens and most_chars:
+        most_chars = int(min(most_chars, len(kept)) * most_tokens / size * KEPT_SHARE)
+        kept = _ends(text, most_chars)
+    return kept
 
 
 def _ends(text: str, most_chars: int) -> str:
+    if len(text) <= most_chars:
+        return text
     half = most_chars // 2
-    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"
+    gone = len(text) - 2 * half
+    return f"{text[:half]}\n... {gone} characters left out ...\n{text[len(text) - half :]}"

@@ -32,6 +32,8 @@ class Call(TypedDict, total=False):
     """An overflow was met in this call; a second one goes to the caller."""
     settled: bool
     """A compaction of this call came to nothing: none follows but on overflow."""
+    given_up: str
+    """Why the summariser is not asked again in this call, but on overflow: it gave nothing."""
     instructions: str
     """What the person who asked for a compaction wants kept."""
     consolidate: bool

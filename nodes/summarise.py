@@ -18,7 +18,7 @@ from everlong.nodes.plan import Plan
 from everlong.nodes.rendering import summary_request
 from everlong.nodes.run import Run
 from everlong.nodes.summary import ARCHIVE, SHORT_SUMMARY_TOKENS, summary_carried, summary_message
-from everlong.nodes.tokens import estimate_message, estimate_messages
+from everlong.nodes.tokens import estimate_message, estimate_messages, estimate_text
 from everlong.nodes.transcript import call_ids
 from everlong.nodes.windows import window_of
 
@@ -66,13 +66,16 @@ async def summarise(
     sent: Sent | None,
     *,
     doubtful: Sequence[str] = (),
+    given_up: str = "",
 ) -> Summarised:
     """Ask for a summary of what the plan replaces; refuse one that would lose the history.
 
     Where none can be had and the request does not fit, an extractive digest stands in. A cancel
     passes through; any other failure becomes a reason. `doubtful` are identifiers of the earlier
-    summary that nobody stated.
+    summary that nobody stated. `given_up`: why the model is not asked again; empty where it is.
     """
+    if given_up:
+        return _instead(run, plan, Summarised(refused=given_up), doubtful)
     requests: list[dict[str, Any]] = []
     failed = False
     try:
@@ -91,11 +94,13 @@ async def summarise(
                 requests=requests,
             )
     found = Summarised(refused=reason, failed=failed, requests=requests)
-    return found if plan.fits else _digested(run, plan, found, doubtful)
+    return _instead(run, plan, found, doubtful)
 
 
-def _digested(run: Run, plan: Plan, found: Summarised, doubtful: Sequence[str]) -> Summarised:
-    """Let a digest stand in, where it is smaller than what it replaces."""
+def _instead(run: Run, plan: Plan, found: Summarised, doubtful: Sequence[str]) -> Summarised:
+    """Let a digest stand in where the request does not fit and it is smaller than the original."""
+    if plan.fits:
+        return found
     text = digest(plan.split.replaced, limit_tokens=_digest_room(plan))
     message = _framed(run, plan, text, doubtful)
     if estimate_message(message) >= estimate_messages(plan.split.replaced):
@@ -199,6 +204,8 @@ async def _asked_in_chunks(
     settings = run.context.compaction
     text = ""
     for chunk in chunks(plan.split.replaced, most):
+        if (size := estimate_text(text)) > most // 2:
+            return "", f"too long: {size} tokens where {most // 2} may go along with the next part"
         so_far = [summary_message(text, (), most_tokens=0)] if text else []
         request = summary_request(settings.summary_prompt, [*so_far, *chunk], instructions)
         answer = await ask(model, [request], kind="summary", seconds=settings.summary_seconds)

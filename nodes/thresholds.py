@@ -61,30 +61,40 @@ def estimate_share(state: State) -> float:
 
 
 def compaction_trigger(context: Context, state: State) -> Trigger | None:
-    """Return why the history has to be compacted now; None when it has not.
-
-    An attempt of this call that came to nothing is not repeated but on overflow, nor one of an
-    earlier call before the history has grown (R22).
-    """
+    """Return why the history has to be compacted now; None when it has not."""
     if state.phase == "compact_only":
         return "manual"
     if state.call.get("overflow"):
         return "overflow"
-    if not context.compaction.enabled or state.call.get("settled"):
+    if not context.compaction.enabled:
         return None
     limits = limits_for(context, state)
     messages, tokens = visible(state.messages), tokens_of_request(state)
     if trigger_of(limits, messages=messages, tokens=tokens) is None:
         return None
     limits = above_fixed(limits, state.call.get("fixed_tokens", 0))
+    if state.call.get("settled") or state.compaction.get("settled"):
+        return _trigger_again(limits, state, messages=messages, tokens=tokens)
+    return trigger_of(limits, messages=messages, tokens=tokens)
+
+
+def _trigger_again(limits: Limits, state: State, *, messages: int, tokens: int) -> Trigger | None:
+    """Return why to compact after an attempt that came to nothing (R22).
+
+    One of this call is not repeated, nor one of an earlier call before the history has grown. But
+    a request that has outgrown the window since then is not sent to be refused.
+    """
     last = state.compaction
-    if not last.get("settled"):
-        return trigger_of(limits, messages=messages, tokens=tokens)
     history = counted(state.messages, state.meter).get("tokens", 0)
+    new_tokens = history - int(last.get("tokens_after", 0))
+    if limits.trigger_tokens and limits.window and tokens > limits.window and new_tokens > 0:
+        return "tokens"
+    if state.call.get("settled"):
+        return None
     return trigger_after(
         limits,
         messages=messages,
         tokens=tokens,
         new_messages=messages - int(last.get("messages_after", 0)),
-        new_tokens=history - int(last.get("tokens_after", 0)),
+        new_tokens=new_tokens,
     )

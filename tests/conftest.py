@@ -28,7 +28,7 @@ hypothesis_settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 hypothesis_settings.register_profile("thorough", hypothesis_settings.get_profile("everlong"))
-hypothesis_settings.load_profile(os.environ.get("EVERLONG_TEST_PROFILE", "everlong"))
+hypothesis_settings.load_profile(os.environ.get("TEST_PROFILE", "everlong"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

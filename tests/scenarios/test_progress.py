@@ -3,7 +3,9 @@
 import pytest
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
 
+from everlong.nodes.tokens import estimate_messages
 from orders import ROUNDS, SMALL
 from scripted_model import ScriptedModel, calling
 
@@ -29,6 +31,25 @@ def looping(rounds, *, overflow_at=0):
     return ScriptedModel(script=script)
 
 
+@tool
+def pages(number: int, words: int) -> str:
+    """Read a page."""
+    return f"Page {number} of order PX-{9_000 + number}. " + "word " * words
+
+
+def reading(rounds, *, words):
+    """Read so many pages, one after the other, then answer."""
+    return ScriptedModel(
+        script=[
+            *(
+                calling(("pages", {"number": at, "words": words}), prefix=f"p{at}")
+                for at in range(rounds)
+            ),
+            "done",
+        ]
+    )
+
+
 def summarising(answer):
     return ScriptedModel(script=lambda _: answer)
 
@@ -51,6 +72,23 @@ async def test_it_is_repeated_in_the_same_call_on_overflow(converse, bad):
     assert await talk.say("look") == "done"
     assert len(summaries.requests) == 2
     assert (await talk.values())["compaction"]["trigger"] == "overflow"
+
+
+async def test_a_call_that_outgrows_the_window_afterwards_is_not_sent_to_be_refused(converse):
+    """What a failed attempt left in place gives way to a digest; the model is not asked again."""
+    summaries = summarising(RuntimeError("401 bad key"))
+    model = reading(8, words=700)
+    talk = converse(
+        model=model,
+        summary_model=summaries,
+        tools=[pages],
+        compaction=SMALL | {"window_tokens": 6_000, "reserve_tokens": 1_000},
+    )
+    await talk.seed(ROUNDS)
+    assert await talk.say("read it all") == "done"
+    assert len(summaries.requests) == 1
+    assert all(estimate_messages(request) < 6_000 for request in model.requests)
+    assert any(event.get("by") == "digest" for event in talk.events)
 
 
 async def test_successful_ones_repeat_between_tool_rounds(converse):

@@ -121,14 +121,14 @@ def failed_and_changed(call):
 
 def tried_again(call):
     began = next(e for e in call.events if e["type"] == "compaction.started")
-    refused = {"type": "compaction.finished", "outcome": "refused"}
-    call.events[:] = [began, refused, began]
+    refused = {"type": "compaction.finished", "outcome": "refused", "requests": 1}
+    call.events[:] = [began, refused, began, refused]
 
 
 def tried_again_for_little(call):
     began = next(e for e in call.events if e["type"] == "compaction.started")
-    little = {"type": "compaction.finished", "outcome": "done", "settled": True}
-    call.events[:] = [began, little, began]
+    little = {"type": "compaction.finished", "outcome": "done", "settled": True, "requests": 1}
+    call.events[:] = [began, little, began, little]
 
 
 def two_overflows(call):
