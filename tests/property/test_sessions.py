@@ -57,12 +57,13 @@ sizes = st.lists(st.sampled_from(SIZES), min_size=1, max_size=4)
 class Sessions(Session, RuleBasedStateMachine):
     """What may happen in a session, in any order."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, compaction: dict[str, Any]) -> None:
         RuleBasedStateMachine.__init__(self)
         Session.__init__(self, world)
+        self.compaction = compaction
 
-    @initialize(compaction=st.sampled_from(COMPACTIONS))
-    def set(self, compaction: dict[str, Any]) -> None:
+    @initialize()
+    def set(self) -> None:
         context = Context.model_validate(
             {
                 "user_id": self.user,
@@ -70,7 +71,7 @@ class Sessions(Session, RuleBasedStateMachine):
                 "memory": {"consolidate": "on_request"},
                 "compaction": {"window_tokens": WINDOW, "reserve_tokens": 1_000}
                 | {"summary_seconds": 0.3}
-                | compaction,
+                | self.compaction,
             }
         )
         self.begin(context)
@@ -163,6 +164,7 @@ class Sessions(Session, RuleBasedStateMachine):
         self.asks(TEXTS[text], at=checkpoint)
 
 
+# What comes about often enough to be sure of, however long a machine takes for a step.
 EXPECTED = (
     "compaction: done",
     "compaction: refused",
@@ -176,7 +178,6 @@ EXPECTED = (
     "eviction",
     "preview of a user message",
     "ended by ContextOverflowError",
-    "ended by CancelledError",
     "forked",
     "paused",
 )
@@ -189,16 +190,17 @@ def test_whatever_happens_in_a_session_nothing_is_lost_twice_or_too_long(
     thorough = settings.get_current_profile_name() == "thorough"
     world = World(dsn)
     try:
-        run_state_machine_as_test(
-            lambda: Sessions(world),
-            settings=settings(
-                max_examples=500 if thorough else 30,
-                stateful_step_count=40 if thorough else 20,
-                derandomize=not thorough,
-                database=None,
-                report_multiple_bugs=False,
-            ),
-        )
+        for compaction in COMPACTIONS:
+            run_state_machine_as_test(
+                lambda: Sessions(world, compaction),  # noqa: B023 - run at once
+                settings=settings(
+                    max_examples=100 if thorough else 8,
+                    stateful_step_count=40 if thorough else 20,
+                    derandomize=not thorough,
+                    database=None,
+                    report_multiple_bugs=False,
+                ),
+            )
     finally:
         world.close()
     assert [one for one in EXPECTED if not world.seen[one]] == [], sorted(world.seen.items())
