@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from everlong.graph.cli_open import opened_store
 from everlong.graph.cli_receipts import GAP, fields_of, row_of, table
-from everlong.graph.cli_transcript import unknown_compaction, unknown_thread
+from everlong.graph.cli_transcript import receipt_or_error, unknown_thread
 from everlong.graph.terminal import err, out, put, put_error
 from everlong.stores import compactions, transcripts
 
@@ -41,9 +41,8 @@ async def show_one(
         LookupError: more than one id begins so.
     """
     async with opened_store(dsn) as store:
-        receipt = await compactions.find(store, user_id, thread_id, ident)
+        receipt = await receipt_or_error(store, user_id, thread_id, ident)
         if receipt is None:
-            put_error(await unknown_compaction(store, user_id, thread_id, ident))
             return 1
     if as_json:
         _put_json(receipt)

@@ -41,9 +41,8 @@ async def originals(
         LookupError: more than one id begins so.
     """
     async with opened_store(dsn) as store:
-        receipt = await compactions.find(store, user_id, thread_id, ident)
+        receipt = await receipt_or_error(store, user_id, thread_id, ident)
         if receipt is None:
-            put_error(await unknown_compaction(store, user_id, thread_id, ident))
             return 1
         entries = await compactions.originals(store, user_id, thread_id, receipt)
         await _show(store, user_id, entries, jsonl=jsonl)
@@ -79,7 +78,21 @@ def unknown_thread(user_id: str, thread_id: str, known: Sequence[str]) -> str:
     return f"{user_id} has no transcript of a thread {thread_id!r}; {others}."
 
 
-async def unknown_compaction(store: BaseStore, user_id: str, thread_id: str, ident: str) -> str:
+async def receipt_or_error(
+    store: BaseStore, user_id: str, thread_id: str, ident: str
+) -> dict[str, Any] | None:
+    """Return a compaction's receipt; print which ids there are, and return None, for another id.
+
+    Raises:
+        LookupError: more than one id begins so.
+    """
+    receipt = await compactions.find(store, user_id, thread_id, ident)
+    if receipt is None:
+        put_error(await _unknown_compaction(store, user_id, thread_id, ident))
+    return receipt
+
+
+async def _unknown_compaction(store: BaseStore, user_id: str, thread_id: str, ident: str) -> str:
     """Say that a thread has no compaction of this id, and which ones there are, newest first."""
     receipts = await compactions.read(store, user_id, thread_id, limit=SHOWN_IDS)
     if not receipts:

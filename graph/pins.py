@@ -12,10 +12,9 @@ from everlong.graph.guard import runtime_of, thread_of
 from everlong.graph.runtime import Agent, Compiled, Given
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.oversize import window_of
 from everlong.nodes.pins import marked, most_pinned_tokens, pinned_tokens, refuse_too_many, unmarked
-from everlong.nodes.thresholds import window_for
 from everlong.nodes.transcript import is_pinned, is_summary
-from everlong.nodes.windows import name_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +115,7 @@ async def _snapshot(graph: Compiled, config: RunnableConfig, context: Given) -> 
 
 def _most_tokens(config: RunnableConfig, context: Given, values: dict[str, Any]) -> int:
     settings: Context = context_of(runtime_of(config, context))
-    named = values.get("named_windows", {}).get(name_of(settings.model))
-    return most_pinned_tokens(window_for(settings), named)
+    return most_pinned_tokens(window_of(settings, values.get("named_windows", {})))
 
 
 def _place_of(messages: list[BaseMessage], message_id: str, *, wanted: bool) -> int:

@@ -14,6 +14,7 @@ from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.meter import uncounted
 from everlong.nodes.models import load_all
+from everlong.nodes.oversize import window_of
 from everlong.nodes.pins import most_pinned_tokens, within
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
@@ -23,7 +24,6 @@ from everlong.nodes.state import Call, Phase, State, Update
 from everlong.nodes.thresholds import window_for
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.transcript import call_ids, is_pinned
-from everlong.nodes.windows import name_of
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
 
@@ -116,8 +116,7 @@ def _allowed_pins(run: Run, state: State, kept: list[BaseMessage], count: int) -
     """Return the new messages without the marks that would pin too much; say which lost theirs."""
     if not any(is_pinned(message) for message in kept):
         return kept
-    named = state.named_windows.get(name_of(run.context.model))
-    most = most_pinned_tokens(window_for(run.context), named)
+    most = most_pinned_tokens(window_of(run.context, state.named_windows))
     old = state.messages[: len(state.messages) - count]
     allowed, refused = within(old, kept, most)
     for one in refused:

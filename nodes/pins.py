@@ -25,10 +25,9 @@ class Refused:
     """What would have been pinned in all."""
 
 
-def most_pinned_tokens(*windows: int | None) -> int:
-    """Return how many tokens may be pinned: a quarter of the smallest window that is known."""
-    known = [window for window in windows if window]
-    return min(known, default=UNKNOWN_WINDOW_TRIGGER_TOKENS) // WINDOW_SHARE
+def most_pinned_tokens(window: int | None) -> int:
+    """Return how many tokens may be pinned: a quarter of the window, where it is known."""
+    return (window or UNKNOWN_WINDOW_TRIGGER_TOKENS) // WINDOW_SHARE
 
 
 def pinned_messages(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -57,13 +57,18 @@ async def test_a_cancel_leaves_no_record_and_the_history(converse):
     assert "compaction.finished" not in talk.event_types()
 
 
-async def test_a_kill_before_the_state_is_written_leaves_no_lie(backend, converse):
-    talk = converse(model=answering(), compaction=SMALL)
+async def killed(talk, backend, **fails):
+    """Kill a call where a write or a read of its compaction's record fails; mend the store."""
     await talk.seed(ROUNDS)
-    talk.use_store(CompactionsFail(backend.store, put_done=KilledError()))
+    talk.use_store(CompactionsFail(backend.store, **fails))
     with pytest.raises(KilledError):
         await talk.say("and now?")
     talk.use_store(backend.store)
+
+
+async def test_a_kill_before_the_state_is_written_leaves_no_lie(backend, converse):
+    talk = converse(model=answering(), compaction=SMALL)
+    await killed(talk, backend, put_done=KilledError())
     assert (await only_record(talk))["outcome"] == "begun"
     assert [message.id for message in await talk.messages()][:10] == IDS
     assert "compaction.finished" not in talk.event_types()
@@ -76,11 +81,7 @@ async def test_a_kill_before_the_state_is_written_stays_begun_where_the_user_goe
     backend, converse
 ):
     talk = converse(model=answering(), compaction=SMALL)
-    await talk.seed(ROUNDS)
-    talk.use_store(CompactionsFail(backend.store, put_done=KilledError()))
-    with pytest.raises(KilledError):
-        await talk.say("and now?")
-    talk.use_store(backend.store)
+    await killed(talk, backend, put_done=KilledError())
     talk.context = talk.context.model_copy(
         update={"compaction": talk.context.compaction.model_copy(update={"enabled": False})}
     )
@@ -92,11 +93,7 @@ async def test_a_kill_before_the_state_is_written_stays_begun_where_the_user_goe
 @pytest.mark.parametrize("goes_on", ["resumed", "new message"])
 async def test_a_kill_after_the_state_is_written_is_made_up_for(backend, converse, goes_on):
     talk = converse(model=answering(), compaction=SMALL)
-    await talk.seed(ROUNDS)
-    talk.use_store(CompactionsFail(backend.store, get=KilledError()))
-    with pytest.raises(KilledError):
-        await talk.say("and now?")
-    talk.use_store(backend.store)
+    await killed(talk, backend, get=KilledError())
     assert (await only_record(talk))["outcome"] == "begun"
     assert (await talk.values())["compaction"]["outcome"] == "done"
     await (talk.send(None) if goes_on == "resumed" else talk.say("hello?"))
