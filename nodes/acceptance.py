@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 
+CUT_SHORT = "cut off by the output limit"
+ERROR_TEXT = "an error text"
 SHORT_CHARS = 500
 """A longer text is no refusal or error text, however it begins."""
 
@@ -110,13 +112,13 @@ def objection(answer: AIMessage) -> str:
     if ended & WITHHELD or _refuses(answer):
         return "a refusal"
     if ended & CUT_OFF:
-        return "cut off by the output limit"
+        return CUT_SHORT
     if not text:
         return "empty"
     if len(text) <= SHORT_CHARS and REFUSAL.match(text):
         return "a refusal"
     if MARKUP.match(text) or (len(text) <= SHORT_CHARS and FAILURE.match(text)):
-        return "an error text"
+        return ERROR_TEXT
     return ""
 
 

@@ -11,6 +11,7 @@ SAVE = (
     "When the user states something lasting (an agreement, a preference, a standing instruction), "
     "save it with memory_save."
 )
+FORGET = "When the user wants something forgotten, erase it with memory_forget."
 ARCHIVE = (
     "The exact words of this conversation, also of the part that a summary replaced, are in the "
     "archive: {tools}."
@@ -27,6 +28,7 @@ def guidance(tools: Collection[str]) -> str:
     parts = [
         (RECALL, ("memory_search", "memory_get")),
         (SAVE, ("memory_save",)),
+        (FORGET, ("memory_forget",)),
         (ARCHIVE, ("session_search", "session_history")),
         (STORED, (READ_STORED if READ_STORED in tools else "read_file",)),
     ]

@@ -4,11 +4,13 @@ from typing import Annotated, Any
 
 from langchain_core.tools import tool
 from langgraph.prebuilt import ToolRuntime
+from langgraph.store.base import BaseStore
 from pydantic import Field
 
 from everlong.nodes.context import Context, context_of, user_of
-from everlong.nodes.run import thread_of
-from everlong.stores import ledger, pages
+from everlong.nodes.run import Run, thread_of
+from everlong.nodes.saving import save
+from everlong.stores import pages, provenance
 from everlong.stores.amounts import amount
 
 Tool = ToolRuntime[Context, dict[str, Any]]
@@ -41,7 +43,7 @@ async def memory_get(
     first_line: Annotated[int, Field(ge=1, description="From this line on.")] = 1,
     last_line: Annotated[int | None, Field(ge=1, description="Through this line.")] = None,
 ) -> str:
-    """Read lines of the user's memory, with their numbers."""
+    """Read lines of the user's memory, with their numbers and where they come from."""
     store = runtime.store
     if store is None:
         return NO_STORE
@@ -55,34 +57,49 @@ async def memory_get(
     if first_line > last:
         return f"{path} has {amount(len(lines), 'line')}; expected first_line to be at most that."
     numbered = [f"{n}|{lines[n - 1]}" for n in range(first_line, last + 1)]
-    return "\n".join([f"Source: {path}#{first_line}-{last}", *numbered])
+    origins = await _origins(store, user_id, path, range(first_line, last + 1))
+    return "\n".join([f"Source: {path}#{first_line}-{last}", *numbered, *origins])
 
 
 @tool
 async def memory_save(
-    content: Annotated[str, Field(description="Facts, one a line; each understandable alone.")],
+    content: Annotated[
+        str, Field(description="Facts in the user's words, one a line; each understandable alone.")
+    ],
     runtime: Tool,
 ) -> str:
     """Remember facts about the user from now on, in every session."""
     store = runtime.store
     if store is None:
         return NO_STORE
-    facts = [line.strip().lstrip("-*• ").strip() for line in content.splitlines()]
-    facts = [f"- {fact}" for fact in facts if fact]
-    if not facts:
-        return "Not saved: expected at least one fact; got an empty text."
-    context = context_of(runtime)
-    entry = await ledger.append(
-        store,
-        user_of(runtime),
-        "save",
-        "\n".join(facts),
-        instant=runtime.state["call"]["instant"],
-        zone=context.time_zone,
+    state, call = runtime.state, runtime.state["call"]
+    run = Run(
+        context=context_of(runtime),
+        user_id=user_of(runtime),
         thread_id=thread_of(runtime),
-        sources=[],
+        store=store,
+        instant=call["instant"],
+        first=str(call.get("first", "")),
+        tell=runtime.stream_writer,
     )
-    return f"Saved {amount(len(facts), 'fact')}. Source: {pages.DAYS}{entry.day}.md"
+    return await save(run, store, content, state["messages"], state["archived"])
+
+
+async def _origins(store: BaseStore, user_id: str, path: str, numbers: range) -> list[str]:
+    """Return, for the lines that have any, where they come from: the ledger, and what was said."""
+    lines = dict(enumerate(await pages.lines_of(store, user_id, path), start=1))
+    keys = {n: lines[n][1] for n in numbers if n in lines and lines[n][1]}
+    if not keys:
+        return []
+    known = provenance.Ledger(store, user_id)
+    found: list[str] = []
+    for number, of_line in keys.items():
+        origins = await known.origins(of_line)
+        places = [one.source for one in origins if not one.source.startswith(f"{path}#")]
+        places += [said.source for one in origins for said in one.said]
+        if told := ", ".join(dict.fromkeys(filter(None, places))):
+            found.append(f"Line {number} comes from {told}")
+    return found
 
 
 def _short(text: str) -> str:

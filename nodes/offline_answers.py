@@ -22,7 +22,7 @@ from everlong.nodes.offline_cues import (
     THANKS,
     USUAL_HEADING,
 )
-from everlong.nodes.offline_facts import facts_of
+from everlong.nodes.offline_facts import Told, facts_of
 from everlong.nodes.offline_inner import is_reference
 from everlong.nodes.offline_recall import answers_to, last_said, value_in
 from everlong.nodes.offline_statements import Statement, statements_in
@@ -176,7 +176,7 @@ class _Room:
             return Answer("\n".join(f"- {text}" for text in dict.fromkeys(users[-MOST_LISTED:])))
         known = [one for one in self.stated if one.voice == "memory"]
         facts = [f"- {line}" for line in dict.fromkeys(one.text for one in known)]
-        facts += facts_of(users, "\n".join(facts))
+        facts += facts_of([Told(one) for one in users], "\n".join(facts))
         sources = dict.fromkeys(f"Source: {one.source}" for one in known if one.source)
         return Answer("\n".join([*facts, *sources])) if facts else self._nothing(ask)
 

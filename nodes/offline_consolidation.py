@@ -11,7 +11,7 @@ from everlong.nodes.tokens import estimate_text
 _NOTHING = re.compile(r"\((?:empty|nothing yet|none)\)|（空）|NO_REPLY", re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6}\s")
 _ITEM = re.compile(r"^\s*[-*•]\s+")
-_UNVERIFIED = re.compile(r"[\[(（](?:unverified|未核实)[\])）]", re.IGNORECASE)
+_UNVERIFIED = re.compile(r"[\[(（](?:unverified|未核实)\b[^\])）]*[\])）]", re.IGNORECASE)
 FACTS = {"en": "Facts", "zh": "事实"}
 LEAST_SHARED = 2
 """Terms that a line shares with those under a heading, from which on it belongs there."""

@@ -11,7 +11,7 @@ from everlong.nodes.digest import DEFAULT_HEADINGS, digest
 from everlong.nodes.digest_lines import heading_of, section_of
 from everlong.nodes.offline_consolidation import consolidated
 from everlong.nodes.offline_cues import USUAL_HEADING
-from everlong.nodes.offline_facts import facts_of
+from everlong.nodes.offline_facts import Told, facts_of
 from everlong.nodes.rendering import ABOVE
 from everlong.nodes.tokens import estimate_messages
 from everlong.nodes.transcript import SUMMARY_NAME
@@ -22,8 +22,9 @@ LEAST_TOKENS, MOST_TOKENS, SHARE = 700, 4_000, 20
 HEADING_CHARS = 24
 
 _BLOCK = re.compile(
-    r"^\[(?P<who>user|assistant|earlier summary|tool (?P<tool>[^\]\n]*)"
-    r"|assistant calls (?P<call>[^\]\n]*))\](?P<args>[^\n]*)$",
+    r"^\[(?P<who>user|assistant(?! calls)|earlier summary|tool(?= )|assistant calls)"
+    r"(?: (?P<number>\d+)(?:, (?P<day>\d{4}-\d{2}-\d{2}))?(?=[\] ]))?"
+    r"(?: (?P<name>[^\]\n]*))?\](?P<args>[^\n]*)$",
     re.MULTILINE,
 )
 _LISTED = re.compile(
@@ -51,9 +52,10 @@ def inner_answer(messages: Sequence[BaseMessage]) -> str | None:
     told = text.replace(conversation, "", 1)
     if NO_REPLY in told:
         now = _NOW.search(told)
-        users = [m.text for m in parsed(conversation) if isinstance(m, HumanMessage) and not m.name]
+        users = [m for m in parsed(conversation) if isinstance(m, HumanMessage) and not m.name]
+        told_by = [Told(m.text, m.id or "", str(m.additional_kwargs.get("day", ""))) for m in users]
         remembered = _within("remembered", told) or ""
-        return "\n".join(facts_of(users, remembered, today=now[1] if now else "")) or NO_REPLY
+        return "\n".join(facts_of(told_by, remembered, today=now[1] if now else "")) or NO_REPLY
     return _summary(parsed(conversation), told)
 
 
@@ -110,16 +112,20 @@ def parsed(conversation: str) -> list[BaseMessage]:
     for block, end in zip(blocks, ends, strict=False):
         text = conversation[block.end() : end].strip()
         if block["who"] == "user":
-            found.append(HumanMessage(text))
+            found.append(_spoken_by_user(text, block))
         elif block["who"] == "earlier summary":
             found.append(HumanMessage(text, name=SUMMARY_NAME))
         elif block["who"] == "assistant":
             found.append(AIMessage(text))
-        elif block["call"] is not None:
-            found.append(_call(block["call"], block["args"], len(found)))
+        elif block["who"] == "assistant calls":
+            found.append(_call(block["name"] or "", block["args"], len(found)))
         else:
-            found.append(_result(block["tool"].strip(), text, found))
+            found.append(_result((block["name"] or "").strip(), text, found))
     return found
+
+
+def _spoken_by_user(text: str, block: re.Match[str]) -> HumanMessage:
+    return HumanMessage(text, id=block["number"], additional_kwargs={"day": block["day"] or ""})
 
 
 def _call(name: str, written: str, place: int) -> AIMessage:

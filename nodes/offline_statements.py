@@ -27,7 +27,8 @@ _SOURCE = re.compile(
     r"^\s*(?:[-*]\s*)?(?:Source|来源)\s*[:：]\s*(?P<name>\S.*?)\s*$", re.IGNORECASE
 )
 _FRAME = re.compile(
-    r'^<reference source="(?P<name>[^"]+)">\n(?P<body>.*?)\n?</reference>', re.DOTALL
+    r'^<reference source="(?P<name>[^"]+)"(?P<newer>[^>]*)>\n(?P<body>.*?)\n?</reference>',
+    re.DOTALL,
 )
 _ADDRESSED = re.compile(r"\byou(?:r|rself)?\b|你", re.IGNORECASE)
 _SILENT = frozenset({"question", "recall", "asked_back", "running"})
@@ -123,13 +124,16 @@ def _of_line(line: str) -> Said | None:
 
 
 def _by_reference(message: BaseMessage) -> list[Said]:
-    """Return the lines of reference material; a source is the frame's name and the line."""
+    """Return the lines of reference material; a source is the frame's name and the line.
+
+    Of newer lines, which stand elsewhere by now, it is the name.
+    """
     framed = _FRAME.match(message.text)
     if not framed:
         return [(text, "memory", source) for text, source in sourced(message.text)]
     body = framed["body"].partition("\n\n")[2]
     return [
-        (core(one), "memory", f"{framed['name']}#{number}")
+        (core(one), "memory", framed["name"] + ("" if framed["newer"] else f"#{number}"))
         for number, line in enumerate(body.splitlines(), 1)
         if not heading_of(line)
         for one in sentences(line)

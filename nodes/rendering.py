@@ -22,7 +22,7 @@ FRAMES = ("conversation", "document", "ledger", "remembered", "reference", "memo
 """Marks that open and close material in our requests."""
 _CLOSING = re.compile(rf"<(\s*)/(?=\s*(?:{'|'.join(FRAMES)})\s*>)", re.IGNORECASE)
 _SPEAKER = re.compile(
-    r"^(\[(?:user|assistant|tool|earlier summary|assistant calls)\b)", re.MULTILINE | re.IGNORECASE
+    r"^(\[(?:user|assistant calls|assistant|tool|earlier summary)\b)", re.MULTILINE | re.IGNORECASE
 )
 _RUN = re.compile(rf"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{{{RUN_CHARS + 1},}}+")
 _HEADING = re.compile(r"[\[\]\s]+")
@@ -57,9 +57,18 @@ _UNSAID = frozenset(
 """What a block says to its provider alone."""
 
 
-def render_messages(messages: Sequence[BaseMessage]) -> str:
-    """Render a conversation as text: a line that says who, then what; a blank line between."""
-    return "\n\n".join(part for message in messages if (part := _rendered(message)))
+def render_messages(messages: Sequence[BaseMessage], marks: Sequence[str] | None = None) -> str:
+    """Render a conversation as text: a line that says who, then what; a blank line between.
+
+    `marks`, one for each message, stand after the word that says who: `[user 12]`.
+    """
+    parts = [_rendered(message) for message in messages]
+    if marks is not None:
+        parts = [
+            _SPEAKER.sub(lambda who, mark=mark: f"{who[1]} {mark}", part)
+            for part, mark in zip(parts, marks, strict=True)
+        ]
+    return "\n\n".join(filter(None, parts))
 
 
 def within_frame(text: str) -> str:

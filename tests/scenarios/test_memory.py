@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from everlong.stores import ledger, memory, transcripts
+from everlong.stores.entries import render_day
 from failing_store import FailingStore
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
-FACT = "- Exports go through Shanghai port only; customer code ALPHA."
+FACT = "- Exports go through Shanghai port only."
 ON = {"enabled": True, "consolidate": "on_request"}
 
 
@@ -37,9 +38,9 @@ async def test_every_call_flushes_its_own_messages_and_only_these(converse):
     flushes = inner(model, "NO_REPLY")
     assert len(flushes) == 3
     assert "weather" in flushes[1]
-    assert "[user]\nour exports" not in flushes[1]
+    assert "our exports" not in flushes[1].partition("<conversation>")[2]
     entries = await ledger.entries(talk.store, "kim")
-    assert [entry.text for entry in entries] == [FACT] * 3
+    assert [entry.text for entry in entries] == [FACT]
     assert await memory.read(talk.store, "kim") is None
 
 
@@ -59,7 +60,7 @@ async def test_a_ledger_day_is_the_users_day_with_its_offset(converse):
     await talk.say("hello")
     (entry,) = await ledger.entries(talk.store, "kim")
     assert entry.day == "2026-03-09"
-    assert "## Memory Flush — 2026-03-09T01:30:00+08:00" in ledger.render_day([entry])
+    assert "## Memory Flush — 2026-03-09T01:30:00+08:00" in render_day([entry])
     assert "2026-03-09T01:30:00+08:00" in inner(model, "NO_REPLY")[0]
 
 
@@ -68,7 +69,7 @@ async def test_consolidation_comes_at_once_then_after_the_gap_and_only_with_fres
 ):
     caplog.set_level("INFO", logger="everlong.memory")
     now = [datetime(2026, 3, 9, 12, tzinfo=UTC)]
-    flushes = iter([FACT, FACT, "NO_REPLY", FACT, "NO_REPLY"])
+    flushes = iter([FACT, "- Likes tea.", "NO_REPLY", "- Lives in Oslo.", "NO_REPLY"])
     model = ScriptedModel(script=script_of(flush=lambda _: next(flushes)))
     talk = converse(model=model, memory={"enabled": True}, clock=lambda: now[0])
     runs = []
@@ -188,8 +189,8 @@ async def test_a_throttled_flush_reads_later_what_it_passed_by(converse):
     await talk.say("three")
     flushes = inner(model, "NO_REPLY")
     assert len(flushes) == 2
-    assert "[user]\ntwo" in flushes[1]
-    assert "[user]\nthree" in flushes[1]
+    assert "[user 1]\ntwo" in flushes[1]
+    assert "[user 3]\nthree" in flushes[1]
 
 
 async def test_summaries_are_never_the_input_of_a_flush(converse):
@@ -220,9 +221,9 @@ async def test_a_bad_consolidation_leaves_the_document_and_reads_the_entries_aga
 
 async def test_the_document_stays_within_its_limit_by_code(converse):
     long = "\n".join(f"- Fact number {number} about the standing order." for number in range(400))
-    model = ScriptedModel(script=script_of(flush=FACT, document=long))
+    model = ScriptedModel(script=script_of(flush=long, document=long))
     talk = converse(model=model, memory={"enabled": True, "document_tokens": 500})
-    await talk.say("one")
+    await talk.say(long)
     text = (await memory.read(talk.store, "kim")).text
     assert len(text) < 3_000
     assert text.startswith("- Fact number 0")
@@ -253,7 +254,7 @@ async def test_a_plain_call_flushes_whether_or_not_tools_were_called(converse):
     model = ScriptedModel(script=script)
     talk = converse(model=model, memory=ON)
     await talk.say("look")
-    assert "[tool list_files]" in inner(model, "NO_REPLY")[0]
+    assert "[tool 3 list_files]" in inner(model, "NO_REPLY")[0]
 
 
 async def test_consolidation_on_request_answers_nothing_and_needs_no_message(converse):

@@ -8,6 +8,7 @@ from langchain_core.messages import ToolMessage
 from everlong.nodes.consolidation import consolidation
 from everlong.nodes.run import Run
 from everlong.stores import ledger, memory, pages
+from everlong.stores.entries import facts_in, render_day
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
 FACT = "- Exports go through Shanghai port only; customer code ALPHA."
@@ -103,7 +104,7 @@ async def seeded(store, user_id, *facts, day="2026-03-01"):
             store,
             user_id,
             "flush",
-            fact,
+            facts_in(fact),
             instant=f"{day}T10:00:{number:02d}Z",
             zone="UTC",
             thread_id="t",
@@ -166,7 +167,7 @@ async def test_save_is_read_as_part_of_the_document_at_once(converse):
     assert await pages.document_text(talk.store, "kim") == "- likes tea\n- lives in Oslo"
     (entry,) = await ledger.entries(talk.store, "kim")
     assert entry.kind == "save"
-    assert "## Memory Save — 2026-03-09T12:00:00" in ledger.render_day([entry])
+    assert "## Memory Save — 2026-03-09T12:00:00" in render_day([entry])
 
 
 async def test_saving_nothing_is_told(converse):

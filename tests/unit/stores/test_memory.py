@@ -1,12 +1,13 @@
 from collections.abc import Iterable, Sequence
 
 import pytest
-from langgraph.store.base import BaseStore, Op, PutOp, Result
+from langgraph.store.base import BaseStore, Op, PutOp, Result, SearchOp
 from langgraph.store.memory import InMemoryStore
 
-from everlong.stores import ledger, memory
-from everlong.stores.ledger import Entry, Kind
-from everlong.stores.memory import BEGINNING, Document, DocumentChangedError
+from everlong.stores import documents, ledger, memory
+from everlong.stores.documents import BEGINNING, Document
+from everlong.stores.entries import Entry, Fact, Kind
+from everlong.stores.memory import DocumentChangedError
 
 NOON = "2026-03-08T12:00:00Z"
 LATER = "2026-03-08T13:00:00Z"
@@ -34,11 +35,31 @@ class CrashingStore(InMemoryStore):
         return await super().abatch([op for op in ops if not isinstance(op, PutOp)])
 
 
+class CountingStore(InMemoryStore):
+    """Notes where it is searched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.searched: list[tuple[str, ...]] = []
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        ops = list(ops)
+        self.searched += [op.namespace_prefix for op in ops if isinstance(op, SearchOp)]
+        return await super().abatch(ops)
+
+
 async def add(
     store: BaseStore, text: str, *, kind: Kind = "flush", instant: str = NOON, user: str = "u"
 ) -> Entry:
     return await ledger.append(
-        store, user, kind, text, instant=instant, zone="UTC", thread_id="t", sources=[text]
+        store,
+        user,
+        kind,
+        [Fact(text, (text,))],
+        instant=instant,
+        zone="UTC",
+        thread_id="t",
+        sources=[text],
     )
 
 
@@ -56,7 +77,7 @@ async def write(
 
 
 async def fresh(store: BaseStore, user: str = "u") -> list[str]:
-    return [entry.text for entry in await memory.fresh_entries(store, user)]
+    return [entry.facts[0].text for entry in await memory.fresh_entries(store, user)]
 
 
 async def test_without_a_document_every_entry_is_fresh(store: BaseStore) -> None:
@@ -89,6 +110,30 @@ async def test_an_entry_older_than_the_watermark_is_still_fresh(store: BaseStore
     await write(store, "v1", [await add(store, "new", instant=LATER)])
     await add(store, "late, by a slow clock", instant="2026-03-01T00:00:00Z")
     assert await fresh(store) == ["late, by a slow clock"]
+
+
+async def test_nothing_fresh_is_known_without_reading_the_ledger() -> None:
+    store = CountingStore()
+    assert not await memory.has_fresh(store, "u")
+    entry = await add(store, "a")
+    assert await memory.has_fresh(store, "u")
+    await write(store, "- a", [entry])
+    store.searched.clear()
+    assert not await memory.has_fresh(store, "u")
+    assert store.searched == []
+
+
+async def test_what_was_added_while_a_document_was_made_is_known_to_be_fresh(
+    store: BaseStore,
+) -> None:
+    first = await add(store, "a")
+    await add(store, "b", instant=LATER)
+    document = await write(store, "- a", [first])
+    assert await memory.has_fresh(store, "u")
+    third = await add(store, "c", instant=NOON)
+    await write(store, "- a\n- c", [third], base=document)
+    assert await fresh(store) == ["b"]
+    assert await memory.has_fresh(store, "u")
 
 
 async def test_an_edit_leaves_watermark_and_consolidation_time(store: BaseStore) -> None:
@@ -221,15 +266,15 @@ async def test_an_unknown_version_is_refused_with_the_known_ones(store: BaseStor
 
 async def test_a_reader_sees_the_document_and_what_was_saved_since(store: BaseStore) -> None:
     await add(store, "only in the ledger")
-    consumed = await add(store, "- ALPHA", kind="save")
+    consumed = await add(store, "ALPHA", kind="save")
     written = await write(store, "# Facts\n", [consumed])
-    await add(store, "- BETA", kind="save", instant=LATER)
+    await add(store, "BETA", kind="save", instant=LATER)
     document, saved = await memory.recollect(store, "u")
     assert document == written
-    assert memory.visible_text(document, saved) == "# Facts\n\n- BETA"
-    assert memory.visible_text(None, saved) == "- BETA"
-    assert memory.visible_text(None, []) == ""
-    assert memory.visible_text(document, await ledger.entries(store, "u")).count("ledger") == 0
+    assert documents.visible_text(document, saved) == "# Facts\n\n- BETA"
+    assert documents.visible_text(None, saved) == "- BETA"
+    assert documents.visible_text(None, []) == ""
+    assert documents.visible_text(document, await ledger.entries(store, "u")).count("ledger") == 0
 
 
 async def test_the_line_of_versions_stays_short_where_nothing_is_marked_with_them(

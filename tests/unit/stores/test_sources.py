@@ -3,6 +3,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.store.base import BaseStore
 
 from everlong.stores import ledger, transcripts
+from everlong.stores.entries import facts_in
 from everlong.stores.sources import Place, place_of, text_at
 
 NOON = "2026-03-08T12:00:00Z"
@@ -40,7 +41,7 @@ async def test_messages_are_read_by_number_of_their_thread_only(store: BaseStore
 async def test_memory_is_read_only_where_it_is_on(store: BaseStore) -> None:
     facts = "- the heron lands at dawn"
     await ledger.append(
-        store, "u", "save", facts, instant=NOON, zone="UTC", thread_id="t", sources=[]
+        store, "u", "save", facts_in(facts), instant=NOON, zone="UTC", thread_id="t", sources=[]
     )
     assert facts in str(await text_at(store, "u", place_of("MEMORY.md")))
     assert facts in str(await text_at(store, "u", place_of("memory/2026-03-08.md#3-4")))
