@@ -1,5 +1,7 @@
 """What stands before each run: what may not be in a thread never gets there."""
 
+import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
@@ -13,16 +15,21 @@ from langgraph.graph import StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, ServerInfo
+from langgraph.store.base import BaseStore
 from langgraph.types import Command, StateUpdate
 
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.forgetting import forgotten_user
 from everlong.nodes.models import load_all
 from everlong.nodes.pins import most_pinned_tokens, pinned_tokens, refuse_too_many
 from everlong.nodes.state import Input, Output, State
 from everlong.nodes.transcript import is_pinned
-from everlong.stores.namespaces import label
+from everlong.stores.namespaces import OWNER, label
 from everlong.stores.text import clean_text
+from everlong.stores.tombstones import user_is_marked
+
+log = logging.getLogger("everlong.call")
 
 Saver = BaseCheckpointSaver[Any]
 NO_MESSAGE = (AttributeError, KeyError, NotImplementedError, TypeError, ValueError)
@@ -47,13 +54,14 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         """Check, then run and stream; `ainvoke` and `astream_events` come through here, too.
 
         Raises:
-            InvalidInputError: no messages, no user, an id that no store can hold, or another
-                user's thread.
+            InvalidInputError: no messages, no user, one who was forgotten, an id that no store can
+                hold, or another user's thread.
             ModelUnavailableError: no model can be made of a name in the settings.
         """
         _refuse_unreadable(input)
-        await self._refuse_stranger(merge_configs(self.config, config), context)
-        running = super().astream(input, config, context=context, **options)
+        user_id = await self._refuse_stranger(merge_configs(self.config, config), context)
+        marked = merge_configs(config, {"metadata": {OWNER: user_id}}) if user_id else config
+        running = super().astream(input, marked, context=context, **options)
         async with aclosing(cast("AsyncGenerator[Any]", running)) as parts:
             async for part in parts:
                 yield part
@@ -89,20 +97,27 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         told: RunnableConfig = {"configurable": {CONFIG_KEY_RUNTIME: runtime}}
         return await super().abulk_update_state(merge_configs(config, told), supersteps)
 
-    async def _refuse_stranger(self, config: RunnableConfig, context: Any) -> None:
+    async def _refuse_stranger(self, config: RunnableConfig, context: Any) -> str:
+        """Return whose the run is; nobody's where this graph keeps nothing of it."""
         thread_id = thread_of(config)
         saver = cast("Saver | bool | None", self.checkpointer)
         if thread_id is None or not isinstance(saver, BaseCheckpointSaver):
-            return  # nothing is kept, or a parent graph keeps it: then `open_call` refuses
+            return ""  # nothing is kept, or a parent graph keeps it: then `open_call` refuses
         runtime = runtime_of(config, context)
         user_id = _storable("user_id", user_of(runtime))
-        if await _owner_of(saver, thread_id) not in ("", user_id):
+        owner, is_forgotten = await asyncio.gather(
+            _owner_of(saver, thread_id), _is_forgotten(self.store, user_id)
+        )
+        if is_forgotten:
+            raise InvalidInputError(forgotten_user(user_id))
+        if owner not in ("", user_id):
             msg = (
                 f"`thread_id`: {thread_id!r} is not a thread of {user_id!r}. "
                 "Use an id of your own; a new id begins a new thread."
             )
             raise InvalidInputError(msg)
         await load_all(context_of(runtime))
+        return user_id
 
 
 class GuardedBuilder(StateGraph[State, Context, Input, Output]):
@@ -183,6 +198,17 @@ def runtime_of(config: RunnableConfig, context: Any) -> Runtime[Any]:
     return Runtime(
         context=context, server_info=ServerInfo(assistant_id="", graph_id="", user=known)
     )
+
+
+async def _is_forgotten(store: Any, user_id: str) -> bool:
+    """Tell whether nothing may be written for the user; a store that fails is no reason."""
+    if not isinstance(store, BaseStore):
+        return False
+    try:
+        return await user_is_marked(store, user_id)
+    except Exception:
+        log.exception("The store cannot be read; the call goes on without it")
+        return False
 
 
 async def _owner_of(saver: Saver, thread_id: str) -> str:

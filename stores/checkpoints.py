@@ -24,6 +24,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg_pool import AsyncConnectionPool
 
+from everlong.stores import checkpoint_erasure as erasure
 from everlong.stores.checkpoint_messages import (
     CHANNEL,
     DELETE_THREAD,
@@ -96,6 +97,7 @@ class PooledSaver(AsyncPostgresSaver):
         await super().setup()
         async with self._cursor() as cur:
             await cur.execute(TABLE)
+            await cur.execute(erasure.TABLE)
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Read a checkpoint.
@@ -122,7 +124,21 @@ class PooledSaver(AsyncPostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON."""
+        """Write a checkpoint; what callers attach to a run is cleaned, since it becomes JSON.
+
+        Raises:
+            UserForgottenError: the thread's user was forgotten; nothing is written.
+        """
+        with erasure.refusing(erasure.owner_in(config, checkpoint["channel_values"])):
+            return await self._aput(config, checkpoint, metadata, new_versions)
+
+    async def _aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
         config, metadata = _slim(config, metadata, self._left_out(config))
         messages: Any = checkpoint["channel_values"].get(CHANNEL)
         if CHANNEL not in new_versions or not _are_messages(messages):
@@ -143,6 +159,7 @@ class PooledSaver(AsyncPostgresSaver):
     async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[Any]:
         """Open a cursor; a checkpoint's messages go in the same round trip and transaction."""
         async with super()._cursor(pipeline=pipeline) as cur:
+            await erasure.refuse(cur)
             if rows := _with_the_next_write.get():
                 _with_the_next_write.set(())
                 await cur.executemany(INSERT, rows)
@@ -155,10 +172,15 @@ class PooledSaver(AsyncPostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote; nothing where the next checkpoint holds all of it."""
+        """Store what a task wrote; nothing where the next checkpoint holds all of it.
+
+        Raises:
+            UserForgottenError: the thread's user was forgotten; nothing is written.
+        """
         needed = any(channel in SPECIAL for channel, _ in writes)
         if needed or task_path not in self._lone_paths:
-            await super().aput_writes(config, writes, task_id, task_path)
+            with erasure.refusing(erasure.owner_in(config, {})):
+                await super().aput_writes(config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread."""
@@ -203,6 +225,27 @@ class PooledSaver(AsyncPostgresSaver):
             )
             row = await cur.fetchone()
         return str((row and row["owner"]) or "")
+
+    async def threads_of(self, user_id: str) -> list[str]:
+        """Return the ids of the threads that the user's runs have written."""
+        async with self._cursor() as cur:
+            await cur.execute(erasure.THREADS, {"user": user_id})
+            return [str(row["thread_id"]) for row in await cur.fetchall()]
+
+    async def rewrite(self, thread_id: str, change: erasure.Change) -> int:
+        """Put all that a thread's checkpoints hold through `change`; return how much differs."""
+        async with self._cursor() as cur:
+            return await erasure.rewrite(cur, self.serde, thread_id, change)
+
+    async def refuse_user(self, user_id: str) -> None:
+        """Write no checkpoint of this user any more."""
+        async with self._cursor() as cur:
+            await cur.execute(erasure.MARK, (erasure.digest_of(user_id),))
+
+    async def allow_user(self, user_id: str) -> None:
+        """Write the user's checkpoints again."""
+        async with self._cursor() as cur:
+            await cur.execute(erasure.ALLOW, (erasure.digest_of(user_id),))
 
     async def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
         """Put the messages in the place of their keys; they are what is known to be stored."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
 from everlong.stores import transcripts
-from everlong.stores.ledger import moment
+from everlong.stores.entries import moment
 from everlong.stores.namespaces import space
 from everlong.stores.records import all_items, put_all
 from everlong.stores.text import clean

@@ -10,6 +10,8 @@ import hashlib
 import re
 
 ROOT = "users"
+OWNER = "everlong_owner"
+"""In a checkpoint's metadata: whose run wrote it, from its first step on."""
 LABEL_BYTES = 800
 """Longest label: three of them and a key fit in the 2,700 bytes of a Postgres index row."""
 KEY_BYTES = 64
@@ -61,16 +63,25 @@ def key(raw: str) -> str:
     return f"~~{hashlib.sha256(raw.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
+def user_space(user_id: str) -> tuple[str, str]:
+    """Return the namespace of all of a user's records.
+
+    Raises:
+        ValueError: the user id is blank, or too long.
+    """
+    if not user_id.strip():
+        msg = f"`user_id`: expected who the records belong to; got {user_id!r}"
+        raise ValueError(msg)
+    return (ROOT, label(user_id))
+
+
 def space(user_id: str, kind: str, *rest: str) -> tuple[str, ...]:
     """Return the namespace of a user's records of one kind.
 
     Raises:
         ValueError: the user id is blank, or an id is too long.
     """
-    if not user_id.strip():
-        msg = f"`user_id`: expected who the records belong to; got {user_id!r}"
-        raise ValueError(msg)
-    return (ROOT, label(user_id), kind, *(label(one) for one in rest))
+    return (*user_space(user_id), kind, *(label(one) for one in rest))
 
 
 def _spelled(raw: str) -> str:
