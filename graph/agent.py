@@ -65,13 +65,13 @@ def build(
     opening = partial(open_call, toolbox=box, clock=clock)
     return (
         GuardedBuilder(State, context_schema=Context, input_schema=Input, output_schema=Output)
-        .add_node("open_call", opening, metadata=_about(open_call))
-        .add_node("evict", partial(evict, toolbox=box), metadata=_about(evict))
-        .add_node("compact", partial(compact, toolbox=box), metadata=_about(compact))
-        .add_node("reason", partial(reason, toolbox=box), metadata=_about(reason))
-        .add_node("tools", partial(run_tools, toolbox=box), metadata=_about(run_tools))
-        .add_node("flush_memory", flush_memory, metadata=_about(flush_memory))
-        .add_node("consolidate", consolidate, metadata=_about(consolidate))
+        .add_node("open_call", opening, metadata=about(open_call))
+        .add_node("evict", partial(evict, toolbox=box), metadata=about(evict))
+        .add_node("compact", partial(compact, toolbox=box), metadata=about(compact))
+        .add_node("reason", partial(reason, toolbox=box), metadata=about(reason))
+        .add_node("tools", partial(run_tools, toolbox=box), metadata=about(run_tools))
+        .add_node("flush_memory", flush_memory, metadata=about(flush_memory))
+        .add_node("consolidate", consolidate, metadata=about(consolidate))
         .add_edge(START, "open_call")
         .add_conditional_edges("open_call", after_open_call)
         .add_conditional_edges("evict", after_evict)
@@ -83,7 +83,7 @@ def build(
     )
 
 
-def _about(node: Callable[..., Any]) -> dict[str, str]:
+def about(node: Callable[..., Any]) -> dict[str, str]:
     """Return what drawings tell of a node: its docstring's first line."""
     return {"description": str(node.__doc__).partition("\n")[0]}
 

@@ -19,6 +19,7 @@ from everlong.graph.cli_settings import (
     process_settings,
     run_settings,
 )
+from everlong.graph.cli_worker import MOST_SHOWN, work_findings
 from everlong.graph.terminal import out, put, waiting
 from everlong.graph.wrapping import shortened
 from everlong.nodes.budget import Limits, limits_of
@@ -107,6 +108,7 @@ async def _database(found: Findings, dsn: str | None) -> None:
         with waiting(f"Opening {place}"):
             async with open_database(dsn) as given:
                 state = await diagnose(given)
+                waiting_work, failed_work = await work_findings(given)
     except SettingsError:
         return  # told with the settings
     except (*DATABASE_ERRORS, ValueError) as error:
@@ -123,6 +125,9 @@ async def _database(found: Findings, dsn: str | None) -> None:
         found.note("migrations", f"{have}; the next start of a chat or an agent runs the rest")
     else:
         found.broken("migrations", f"{have}: a newer everlong has used it. Update everlong.")
+    found.good("memory work", waiting_work)
+    for one in failed_work[:MOST_SHOWN]:
+        found.note("memory work", f"{one}. `everlong worker --once --retry-failed` tries again.")
 
 
 def _settings(found: Findings, model: str | None) -> Context | None:

@@ -15,11 +15,12 @@ from pydantic import ValidationError
 
 from everlong.graph.agent import Clock, build, utc_now
 from everlong.graph.guard import thread_of
+from everlong.graph.worker import BackgroundWorker
 from everlong.nodes.context import Context, user_of
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.state import Input, Output, State
 from everlong.stores.database import open_database
-from everlong.stores.postgres import Stores, open_stores
+from everlong.stores.postgres import Index, Stores, open_stores
 from everlong.stores.settings import settings
 
 Compiled = CompiledStateGraph[State, Context, Input, Output]
@@ -34,8 +35,11 @@ class Agent:
     What is not here (`aget_state_history`, `get_graph`, ...) is the compiled graph's own.
     """
 
-    def __init__(self, graph: Compiled, stores: Stores) -> None:
+    def __init__(
+        self, graph: Compiled, stores: Stores, worker: BackgroundWorker | None = None
+    ) -> None:
         self.graph = graph
+        self._worker = worker or BackgroundWorker(stores.store, utc_now)
         self._any: Any = graph  # its methods' types know neither a mapping nor a command
         self.store: BaseStore = stores.store
         """The store with every user's records."""
@@ -114,6 +118,22 @@ class Agent:
         async with self._locks.hold(_thread_id(config)):
             return await self.graph.aupdate_state(config, values, **options)
 
+    async def await_quiescence(
+        self,
+        timeout: float = 60.0,  # noqa: ASYNC109 - what is left is told with the error
+        *,
+        user_id: str | None = None,
+    ) -> None:
+        """Wait until the memory work of calls in the background mode is done.
+
+        That is what the calls of this process have left; with `user_id`, what any process has left
+        of this user. What has failed for good is not waited for; `everlong doctor` lists it.
+
+        Raises:
+            TimeoutError: some is left after `timeout` seconds; the text says which and why.
+        """
+        await self._worker.await_quiescence(timeout, user_id)
+
     @asynccontextmanager
     async def alone(self, config: RunnableConfig) -> AsyncGenerator[Compiled]:
         """Give the compiled graph while no run holds the thread: to read, and then to edit."""
@@ -125,6 +145,8 @@ class Agent:
         """Check before anything is written, and wait for the thread's turn."""
         checked = _checked(context)
         thread_id = _thread_id(config)
+        if checked.memory.flush_mode == "background":
+            self._worker.start()
         async with self._locks.hold(thread_id):
             yield checked
 
@@ -159,8 +181,14 @@ async def open_agent(
     tools: Sequence[BaseTool | Callable[..., Any]] = (),
     dsn: str | None = None,
     clock: Clock = utc_now,
+    index: Index | None = None,
 ) -> AsyncGenerator[Agent]:
     """Open the agent on Postgres: `dsn`, else `DATABASE_URL`, else the embedded server.
+
+    `index` is the store's index by meaning, as LangGraph configures one: `embed` and `dims`.
+
+    Calls with `flush_mode="background"` begin a worker in this process; closing waits at most ten
+    seconds for what they have left, and leaves the rest to any other worker.
 
     Raises:
         DatabaseUnavailableError: Postgres cannot be reached.
@@ -170,7 +198,13 @@ async def open_agent(
     lone_nodes = {START, *builder.nodes}
     async with (
         open_database(dsn) as found,
-        open_stores(found, pool_size=settings().pool_size, lone_nodes=lone_nodes) as stores,
+        open_stores(
+            found, pool_size=settings().pool_size, lone_nodes=lone_nodes, index=index
+        ) as stores,
     ):
         graph = builder.compile(checkpointer=stores.saver, store=stores.store, name="everlong")
-        yield Agent(graph, stores)
+        worker = BackgroundWorker(stores.store, clock)
+        try:
+            yield Agent(graph, stores, worker)
+        finally:
+            await worker.stop()

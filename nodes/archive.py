@@ -40,10 +40,9 @@ async def archive(run: Run, state: State) -> dict[str, Any]:
     new = after(state.messages, str(state.archived.get("through", "")))
     edited = new is None
     if new is None:  # the watermark's message was edited away: ask the archive what it holds
-        held = {
-            entry.message_id for entry in await transcripts.read(store, run.user_id, run.thread_id)
-        }
-        count = len(held)
+        entries = await transcripts.read(store, run.user_id, run.thread_id)
+        held = {entry.message_id for entry in entries}
+        count = max((entry.number + 1 for entry in entries), default=count)
         new = [message for message in state.messages if message.id not in held]
     new = [message for message in new if not is_summary(message)]
     if not new:
@@ -105,7 +104,7 @@ async def places(
         return []
     numbers = numbered(messages, archived)
     by_number = {numbers[one]: one for one in ids if one in numbers}
-    found = _ranges(by_number)
+    found = ranges(by_number)
     for number in {number for both in found for number in both}:
         entries = await transcripts.read_between(store, run.user_id, run.thread_id, number, number)
         if clean_text(by_number[number]) not in [entry.message_id for entry in entries]:
@@ -119,10 +118,11 @@ async def _searched(run: Run, ids: Sequence[str]) -> list[list[int]]:
         return []
     wanted = {clean_text(one) for one in ids}
     entries = await transcripts.read(run.archive, run.user_id, run.thread_id)
-    return _ranges(entry.number for entry in entries if entry.message_id in wanted)
+    return ranges(entry.number for entry in entries if entry.message_id in wanted)
 
 
-def _ranges(numbers: Iterable[int]) -> list[list[int]]:
+def ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Return the first and the last of each run of numbers."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):
         if found and number == found[-1][1] + 1:

@@ -6,15 +6,24 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from everlong.nodes.archive import archive
+from everlong.nodes.archive import archive, numbered
 from everlong.nodes.attempts import noted, only_to_tell, reported, starting, to_tell
 from everlong.nodes.context import Context
 from everlong.nodes.facts import Flushed, flush
+from everlong.nodes.forgetting import without_forgotten
+from everlong.nodes.handing import hand_over, in_background
+from everlong.nodes.injection import begun, folded
 from everlong.nodes.models import load
 from everlong.nodes.plan import Plan
 from everlong.nodes.preparation import Prepared, prepare
 from everlong.nodes.recall import recall
-from everlong.nodes.replacement import not_flushed, replacement, untouched, with_requests
+from everlong.nodes.replacement import (
+    flushed_ahead,
+    not_flushed,
+    replacement,
+    untouched,
+    with_requests,
+)
 from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import Call, State, Update
@@ -51,6 +60,7 @@ async def _attempted(run: Run, state: State, toolbox: Toolbox) -> Update:
     except Exception as error:
         log.exception("Compaction failed; the history stays as it is")
         update = untouched(state, outcome="failed", reason=f"{type(error).__name__}: {error}")
+    update = await without_forgotten(run, update)
     if "messages" in update and run.memory is not None:
         update = await _with_memory_read_again(run, state, update, toolbox)
     milliseconds = round((time.perf_counter() - began) * 1_000)
@@ -104,7 +114,7 @@ async def _sent(run: Run, state: State, planned: Plan, toolbox: Toolbox) -> Sent
     messages = [*planned.split.system, *replaced]
     return Sent(
         model=toolbox.bind(await load(context.model), names),
-        messages=request_messages(context, state.recalled, messages, names),
+        messages=request_messages(context, state.injected, messages, names),
         tokens=planned.fixed_tokens + estimate_messages(messages),
     )
 
@@ -121,7 +131,7 @@ async def _replaced(
     )
     sizes = {"messages": planned.total_messages, "tokens": planned.total_tokens}
     run.tell({"type": "compaction.started", "trigger": planned.trigger, **sizes})
-    flushed = await _flush_first(run, state, planned)
+    flushed = await _flush_first(run, state, planned, archived)
     if run.context.compaction.strategy == "window":
         summary = Summarised(by="window")
     else:
@@ -139,6 +149,8 @@ async def _replaced(
         update["call"] = with_requests(
             update.get("call", state.call), [*flushed.requests, *summary.requests]
         )
+        if flushed.read:
+            update["flushed_through"] = flushed_ahead(state, planned)
     else:
         update = replacement(state, planned, summary, flushed, archived=archived)
         _log_complete(planned, has_summary=summary.message is not None)
@@ -159,10 +171,13 @@ def _log_complete(planned: Plan, *, has_summary: bool) -> None:
     log.info("Compacted to %d messages before reasoning", total)
 
 
-async def _flush_first(run: Run, state: State, planned: Plan) -> Flushed:
+async def _flush_first(run: Run, state: State, planned: Plan, archived: dict[str, Any]) -> Flushed:
     """Flush what is about to leave the history and no flush has read; a failure is recorded."""
     if not run.context.compaction.flush_before:
         return Flushed()
+    if in_background(run):
+        numbers = numbered(state.messages, archived) if run.archive and archived else None
+        return await hand_over(run, not_flushed(state, planned), numbers)
     remembered = str(state.recalled.get("text", ""))
     return await flush(run, not_flushed(state, planned), remembered=remembered)
 
@@ -172,9 +187,10 @@ async def _with_memory_read_again(
 ) -> Update:
     """Read MEMORY.md again: the request's prefix changes now anyway (R46)."""
     recalled = await recall(run)
-    fixed = toolbox.fixed_tokens(run.context, recalled)
+    injected = begun(recalled) if recalled else folded(state.injected)
+    fixed = toolbox.fixed_tokens(run.context, injected)
     call = update.get("call", state.call) | {
         "fixed_tokens": fixed,
         "memory_version": str(recalled.get("version", "")),
     }
-    return update | Update(recalled=recalled, call=call)
+    return update | Update(recalled=recalled, injected=injected, call=call)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, SystemMessage, messages_to_dict
 
 from everlong.nodes.archive import after, anchors, numbered
 from everlong.nodes.facts import Flushed
@@ -119,24 +119,46 @@ def with_requests(call: Call, requests: Sequence[dict[str, Any]]) -> Call:
 
 
 def not_flushed(state: State, plan: Plan) -> list[BaseMessage]:
-    """Return the messages that leave the history and that no flush has read."""
+    """Return the messages that leave the history and that no flush has read.
+
+    Where the watermark's message was edited away, that is all of them.
+    """
     new = after(state.messages, state.flushed_through)
     ids = {message.id for message in plan.split.replaced}
-    return [message for message in (new or []) if message.id in ids and not is_summary(message)]
+    unread = state.messages if new is None else new
+    return [message for message in unread if message.id in ids and not is_summary(message)]
+
+
+def flushed_ahead(state: State, plan: Plan) -> str:
+    """Return the watermark where what was to leave the history was flushed, and stays."""
+    through = state.flushed_through
+    read = {message.id for message in not_flushed(state, plan)}
+    new = after(state.messages, through)
+    for message in state.messages if new is None else new:
+        if message.id not in read and not isinstance(message, SystemMessage):
+            if not is_summary(message):
+                break
+            continue
+        through = str(message.id)
+    return through
 
 
 def _watermark(state: State, plan: Plan, framed: Sequence[BaseMessage]) -> str:
     """Keep the flush's watermark among the messages: the summary stands for all it replaced."""
-    if any(message.id == state.flushed_through for message in plan.split.tail):
-        return state.flushed_through
-    return str(framed[0].id) if framed else ""
+    ids = [message.id for message in state.messages]
+    through = state.flushed_through
+    read = set(ids[: ids.index(through) + 1]) if through in ids else set[str | None]()
+    kept = [str(message.id) for message in plan.split.kept if message.id in read]
+    return kept[-1] if kept else str(framed[0].id) if framed else ""
 
 
 def _lost(state: State, plan: Plan, archived: dict[str, Any]) -> dict[str, Any] | None:
-    """Return which transcript entries hold what a failed flush did not read; None without any."""
+    """Return what a failed flush did not read: its place in the transcript, else itself."""
     unread = not_flushed(state, plan)
-    if not unread or not archived:
+    if not unread:
         return None
+    if not archived:
+        return {"messages": messages_to_dict(unread)}
     spoken = [message.id for message in state.messages if not is_summary(message)]
     behind = len(spoken) - 1 - spoken.index(unread[-1].id)
     last = int(archived.get("count", 0)) - 1 - behind

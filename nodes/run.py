@@ -26,6 +26,8 @@ class Run:
     """When the call began: ISO 8601, UTC."""
     tell: Callable[[dict[str, Any]], None]
     """Send a custom stream event."""
+    first: str = ""
+    """Id of the first message that the call brought; empty: not known."""
 
     @property
     def local_time(self) -> datetime:
@@ -58,4 +60,5 @@ def run_of(state: State, runtime: Runtime[Context]) -> Run:
         store=runtime.store,
         instant=state.call.get("instant", ""),
         tell=runtime.stream_writer,
+        first=str(state.call.get("first", "")),
     )

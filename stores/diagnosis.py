@@ -9,6 +9,9 @@ from psycopg import sql
 
 from everlong.stores.dsn import DatabaseUnavailableError, unavailable
 from everlong.stores.postgres_binaries import EmbeddedPostgresError
+from everlong.stores.work import Work
+from everlong.stores.work_queue import MOST_LISTED
+from everlong.stores.work_table import open_in
 
 DATABASE_ERRORS = (
     psycopg.OperationalError,
@@ -70,3 +73,21 @@ async def _count(connection: psycopg.AsyncConnection, table: str) -> int:
     cursor = await connection.execute(counting)
     row = await cursor.fetchone()
     return int(row[0]) if row else 0
+
+
+async def open_work(dsn: str) -> list[Work]:
+    """Return the memory work that is due or has failed; none where there are no tables yet.
+
+    Raises:
+        DatabaseUnavailableError: the database does not answer.
+    """
+    try:
+        connection = await psycopg.AsyncConnection.connect(dsn, autocommit=True, connect_timeout=5)
+    except psycopg.OperationalError as error:
+        raise unavailable(dsn, error) from error
+    async with connection:
+        cursor = await connection.execute("SELECT to_regclass('store')")
+        if await cursor.fetchone() == (None,):
+            return []
+        given = {"prefix": None, "process": None, "limit": MOST_LISTED}
+        return await open_in(connection, given)

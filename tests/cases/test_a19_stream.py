@@ -15,6 +15,8 @@ from scripted_model import ScriptedModel, kind_of
 GIVEN = case("A19")
 MODES: list[str] = [mode for mode in GIVEN["modes"] if mode != "events"]
 FLUSH, CONSOLIDATED = "FLUSH-TOKEN", "DOCUMENT-TOKEN"
+FACT = "Likes counting."
+"""What is not in doubt; nobody said the tokens."""
 INNER = ("SUMMARY-TOKEN", FLUSH, CONSOLIDATED)
 *BEFORE, QUESTION = messages_of(GIVEN["messages"])
 SEEDED = [
@@ -47,8 +49,8 @@ def begin(request, converse):
         by_kind = {
             "answer": lambda: next(turns, answer or said(GIVEN["agent_model"])),
             "summary": lambda: summary,
-            "flush": lambda: next(flushes, f"- {said(GIVEN['flush_model'])}"),
-            "consolidation": lambda: f"# Memory\n\n- {CONSOLIDATED}",
+            "flush": lambda: next(flushes, f"- {said(GIVEN['flush_model'])}\n- {FACT}"),
+            "consolidation": lambda: f"# Memory\n\n- {CONSOLIDATED}\n- {FACT}",
         }
         models = {
             name: ScriptedModel(script=lambda messages: by_kind[kind_of(messages)]())
@@ -170,7 +172,7 @@ async def test_an_error_after_the_answer_does_not_reach_the_client(begin, failin
 
     def script(messages):
         kind = kind_of(messages)
-        return RuntimeError("NOT FOR USERS") if kind == failing else f"- {FLUSH}"
+        return RuntimeError("NOT FOR USERS") if kind == failing else f"- {FLUSH}\n- {FACT}"
 
     memory = {"memory_model": ScriptedModel(script=script)}
     talk.context = talk.context.model_copy(update=memory)

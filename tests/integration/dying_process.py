@@ -21,6 +21,7 @@ from everlong.nodes.context import Compaction, Context, Eviction
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
 WHOLE = "row,12,ok\n" * 300
+ASKED = "I like room 12: book the room"
 THREAD: RunnableConfig = {"configurable": {"thread_id": "t1"}}
 
 
@@ -111,7 +112,7 @@ async def main(dsn: str, node: str, ledger: str) -> None:
             logger.setLevel(logging.INFO)
             logger.addHandler(DyingHandler())
         dying = DYING[0] = node
-        await say("book the room", ScriptedModel(script=script(dying=node)))
+        await say(ASKED, ScriptedModel(script=script(dying=node)))
 
 
 if __name__ == "__main__":
