@@ -12,6 +12,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.runnables.config import var_child_runnable_config
 
 from everlong.nodes.models import may_pass, retries_itself
+from everlong.nodes.storable import without_faults
 from everlong.nodes.usage import usage_of
 
 log = logging.getLogger("everlong.inner")
@@ -55,7 +56,7 @@ async def ask(
     outside = var_child_runnable_config.set(None)
     try:
         async with asyncio.timeout(seconds):
-            message = await _answered(model, list(messages), kind)
+            message = without_faults(await _answered(model, list(messages), kind))
     finally:
         var_child_runnable_config.reset(outside)
     return InnerAnswer(message=message, record=record_of(kind, message, began))

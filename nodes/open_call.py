@@ -12,6 +12,8 @@ from everlong.nodes.attempts import confirmed
 from everlong.nodes.budget import warn_of_frequent_compaction
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.forgetting import in_state, known, struck
+from everlong.nodes.injection import carried, still_known
 from everlong.nodes.meter import uncounted
 from everlong.nodes.models import load_all
 from everlong.nodes.oversize import window_of
@@ -20,12 +22,14 @@ from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
 from everlong.nodes.rewriting import whole_history
 from everlong.nodes.run import Run, run_of
-from everlong.nodes.state import Call, Phase, State, Update
+from everlong.nodes.state import Call, Injected, Phase, State, Update, nothing_injected
+from everlong.nodes.storable import without_faults
 from everlong.nodes.thresholds import window_for
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.transcript import call_ids, is_pinned
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
+from everlong.stores.tombstones import Tombstones
 
 log = logging.getLogger("everlong.call")
 
@@ -36,7 +40,7 @@ async def open_call(
     """Check the input, repair the history, recall MEMORY.md and reset the call's counters.
 
     Reads `messages`, `request`, `owner`. Writes `messages` (only what had to be repaired), `phase`,
-    `call`, `recalled`, `owner`.
+    `call`, `injected`, `recalled`, `owner`, `flushed_through`.
 
     Raises:
         InvalidInputError: no user, another user's thread, or nothing to answer.
@@ -49,6 +53,9 @@ async def open_call(
     if state.owner not in ("", run.user_id):
         msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
         raise InvalidInputError(msg)
+    stones = await known(run)
+    forgetting = await struck(state, stones)
+    state = in_state(state, forgetting)
     await confirmed(run, state)
     mended = await _mended(run, state)
     messages = state.messages if mended is None else mended
@@ -56,10 +63,11 @@ async def open_call(
         _refuse_nothing_to_answer(messages)
     warn_of_frequent_compaction(run.context.compaction)
     recalled = await recall(run)
+    injected = _injected(run, state, recalled, messages, stones)
     call = Call(
         instant=clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         first=_first_new(state),
-        fixed_tokens=toolbox.fixed_tokens(run.context, recalled),
+        fixed_tokens=toolbox.fixed_tokens(run.context, injected),
         tool_rounds=0,
         memory_version=str(recalled.get("version", "")),
         settings=_settings(run.context),
@@ -67,12 +75,37 @@ async def open_call(
     )
     if wish.get("instructions"):
         call["instructions"] = str(clean(wish["instructions"]))
-    update = Update(phase=phase, call=call, recalled=recalled)
+    update = forgetting | Update(phase=phase, call=call, recalled=recalled)
+    if injected != state.injected:
+        update["injected"] = injected
     if not state.owner:
         update["owner"] = run.user_id
+    if forgone := _said_without_memory(state):
+        update["flushed_through"] = forgone
     if mended is not None:
         update["messages"] = whole_history(mended)
     return update
+
+
+def _injected(
+    run: Run,
+    state: State,
+    recalled: dict[str, Any],
+    messages: Sequence[BaseMessage],
+    stones: Tombstones | None,
+) -> Injected:
+    """Return what of MEMORY.md the call's requests carry, so that their prefix is kept."""
+    if run.memory is None:
+        return nothing_injected()
+    is_known = stones is None or stones.digest == state.forgotten
+    return carried(
+        state.injected if is_known else still_known(state.injected, stones),
+        recalled,
+        messages,
+        new={str(message.id) for message in uncounted(state.messages, state.meter)},
+        old_tokens=state.meter.get("tokens", 0),
+        most_tokens=run.context.memory.inject_tokens,
+    )
 
 
 def _phase(wish: Mapping[str, Any]) -> Phase:
@@ -90,6 +123,13 @@ def _settings(context: Context) -> dict[str, Any]:
     return found | {"compaction": compaction}
 
 
+def _said_without_memory(state: State) -> str:
+    """Return the watermark that leaves out what was said while memory was off; else nothing."""
+    was_on = state.call.get("settings", {}).get("memory", {}).get("enabled", True)
+    old = len(state.messages) - len(uncounted(state.messages, state.meter))
+    return "" if was_on or not old else str(state.messages[old - 1].id)
+
+
 def _first_new(state: State) -> str:
     new = uncounted(state.messages, state.meter) or state.messages[-1:]
     return str(new[0].id) if new else ""
@@ -98,7 +138,7 @@ def _first_new(state: State) -> str:
 async def _mended(run: Run, state: State) -> list[BaseMessage] | None:
     """Return the history as it has to be, or None when it is so already."""
     new = uncounted(state.messages, state.meter)
-    kept = [_storable(message) for message in new if not _is_blank(message)]
+    kept = [without_faults(message) for message in new if not _is_blank(message)]
     kept = _allowed_pins(run, state, kept, len(new))
     changed = len(kept) < len(new) or any(a is not b for a, b in zip(kept, new, strict=True))
     storable = [*state.messages[: len(state.messages) - len(new)], *kept]
@@ -141,17 +181,6 @@ def _is_blank(message: BaseMessage) -> bool:
     """Tell a user message with neither text nor blocks; no provider takes one."""
     blank = isinstance(message.content, str) and not message.content.strip()
     return isinstance(message, HumanMessage) and (blank or not message.content)
-
-
-def _storable(message: BaseMessage) -> BaseMessage:
-    """Return the message without characters that no store holds (NUL, lone surrogates)."""
-    fields: dict[str, Any] = {"content": message.content, "name": message.name}
-    if isinstance(message, AIMessage):
-        fields["tool_calls"] = message.tool_calls
-    cleaned = {name: clean(value) for name, value in fields.items()}
-    if all(cleaned[name] is value for name, value in fields.items()):
-        return message
-    return message.model_copy(update=cleaned)
 
 
 async def _finished(run: Run, messages: Sequence[BaseMessage]) -> Mapping[str, ToolMessage]:

@@ -17,6 +17,7 @@ from everlong.nodes.recall import recall
 from everlong.nodes.request import request_messages
 from everlong.nodes.run import Run, run_of
 from everlong.nodes.state import State, Update
+from everlong.nodes.storable import without_faults
 from everlong.nodes.tidying import name_calls
 from everlong.nodes.toolbox import Toolbox
 from everlong.nodes.usage import usage_of
@@ -26,7 +27,7 @@ from everlong.nodes.windows import name_of
 async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -> Update:
     """Ask the model; a request that is too long is noted for `compact`, once in a call.
 
-    Reads `messages`, `call`, `recalled`, `meter`. Writes `messages`, `call`, `meter`, and
+    Reads `messages`, `call`, `injected`, `meter`. Writes `messages`, `call`, `meter`, and
     `recalled` after a restart.
 
     Raises:
@@ -39,7 +40,9 @@ async def reason(state: State, runtime: Runtime[Context], *, toolbox: Toolbox) -
     last_round = state.call.get("tool_rounds", 0) > run.context.max_tool_rounds
     names = () if last_round else toolbox.offered(run.context)
     model = toolbox.bind(await load(run.context.model), names)
-    request = request_messages(run.context, recalled, state.messages, toolbox.offered(run.context))
+    request = request_messages(
+        run.context, state.injected, state.messages, toolbox.offered(run.context)
+    )
     heard = Heard()
     began = time.perf_counter()
     try:
@@ -84,7 +87,7 @@ def _update(
             usage_metadata=answer.usage_metadata,
             response_metadata=answer.response_metadata,
         )
-    answer = name_calls(answer)
+    answer = name_calls(without_faults(answer))
     usage = usage_of(answer)
     record = record_of("answer", answer, began)
     requests = [*state.call.get("requests", []), record]

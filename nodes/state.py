@@ -36,6 +36,8 @@ class Call(TypedDict, total=False):
     """Why the summariser is not asked again in this call, but on overflow: it gave nothing."""
     instructions: str
     """What the person who asked for a compaction wants kept."""
+    forgot: bool
+    """Something was forgotten in this call: what the user said of it is struck at its end."""
     consolidate: bool
     """`flush_memory` found fresh ledger entries and the gap has passed."""
     memory_version: str
@@ -65,6 +67,24 @@ class Meter(TypedDict, total=False):
     """Per cent: what the provider reported of our estimate of the same request."""
 
 
+class Injected(TypedDict):
+    """What of MEMORY.md the requests carry; it stays so, that their prefix is kept in caches."""
+
+    text: str
+    """What stands after the system message."""
+    keys: list[str]
+    """Of the facts that it and `later` say."""
+    edited: str
+    """The newest version that a person had written by then."""
+    later: list[dict[str, str]]
+    """What came since: its `text`, and the id of the message that it stands `before`."""
+
+
+def nothing_injected() -> Injected:
+    """Return what requests carry of no memory."""
+    return Injected(text="", keys=[], edited="", later=[])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Input:
     """What a caller sends."""
@@ -90,9 +110,12 @@ class State(Input):
     named_windows: dict[str, int] = field(default_factory=dict[str, int])
     """Context windows, in tokens, that providers named when they refused; by model."""
     flushed_through: str = ""
-    """Id of the newest message whose facts are in the ledger."""
+    """Id of the newest message that a flush has read, or that a record hands over to one."""
     unflushed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """Transcript entries that left the history before a flush could read them: `first`, `count`."""
+    """What left the history before a flush could read it: in the transcript `first` and `count`.
+
+    `messages`, where no transcript has them.
+    """
     archived: dict[str, Any] = field(default_factory=dict[str, Any])
     """`through`: id of the newest message in the transcript; `count`: how many it holds.
 
@@ -100,6 +123,10 @@ class State(Input):
     """
     compaction: dict[str, Any] = field(default_factory=dict[str, Any])
     """The receipt of the last attempt to compact, without its long lists, which its record has."""
+    forgotten: str = ""
+    """Names what the user had forgotten when the history was last held against it."""
+    injected: Injected = field(default_factory=nothing_injected)
+    """What of MEMORY.md the requests carry."""
     recalled: Annotated[dict[str, Any], UntrackedValue] = field(default_factory=dict[str, Any])
     """MEMORY.md as this call read it: `version`, `text`. Never in a checkpoint."""
 
@@ -118,6 +145,8 @@ class Update(TypedDict, total=False):
     unflushed: list[dict[str, Any]]
     archived: dict[str, Any]
     compaction: dict[str, Any]
+    forgotten: str
+    injected: Injected
     recalled: dict[str, Any]
 
 

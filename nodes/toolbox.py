@@ -9,16 +9,18 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.prebuilt import ToolNode
 
 from everlong.nodes.context import Context
+from everlong.nodes.forget_tool import memory_forget
 from everlong.nodes.guidance import READ_STORED
 from everlong.nodes.inner import Answering
 from everlong.nodes.memory_tools import memory_get, memory_save, memory_search
 from everlong.nodes.reading_tools import list_files, read_file
 from everlong.nodes.request import fixed_tokens
 from everlong.nodes.session_tools import session_history, session_search
+from everlong.nodes.state import Injected
 from everlong.nodes.tokens import estimate_tools
 
 READING: tuple[BaseTool, ...] = (read_file, list_files)
-MEMORY: tuple[BaseTool, ...] = (memory_search, memory_get, memory_save)
+MEMORY: tuple[BaseTool, ...] = (memory_search, memory_get, memory_save, memory_forget)
 SESSIONS: tuple[BaseTool, ...] = (session_search, session_history)
 
 
@@ -63,11 +65,11 @@ class Toolbox:
         name = self._reading[0].name
         return name if name not in self._own and name in self.offered(context) else ""
 
-    def fixed_tokens(self, context: Context, recalled: dict[str, Any]) -> int:
+    def fixed_tokens(self, context: Context, injected: Injected) -> int:
         """Estimate what each request carries beside the history: prompt, memory, schemas."""
         names = self.offered(context)
         size = sum(self._tokens[name] for name in names)
-        return fixed_tokens(context, recalled, tools=names, tools_tokens=size)
+        return fixed_tokens(context, injected, tools=names, tools_tokens=size)
 
     def bind(self, model: BaseChatModel, names: Sequence[str]) -> Answering:
         """Return the model with these tools; their schemas were made once, with the graph."""

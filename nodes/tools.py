@@ -20,6 +20,7 @@ from langgraph.types import Command, Interrupt
 
 from everlong.nodes.context import Context
 from everlong.nodes.eviction import spilled
+from everlong.nodes.forgetting import TOOL, after_tools
 from everlong.nodes.models import load
 from everlong.nodes.repair import error_result
 from everlong.nodes.run import Run, run_of
@@ -34,6 +35,7 @@ ROUND_CAP = (
     "Not run: this call has used its {most} rounds of tools. Answer now with what is known, and "
     "say what is still open."
 )
+NOT_OFFERED = "Not run: there is no tool {name!r} here. The tools are: {tools}."
 MALFORMED = (
     "Not run: the arguments were not valid JSON ({error}). Call {name} again with valid arguments."
 )
@@ -63,6 +65,8 @@ async def tools(
     call = state.call | {"tool_rounds": rounds}
     results, commands = _sorted(asking, outcomes)
     update = Update(messages=results, call=call)
+    if any(one["name"] == TOOL for one in asking.tool_calls):
+        update |= await after_tools(run, replace(state, call=call), results, toolbox)
     return [*commands, update] if commands else update
 
 
@@ -70,7 +74,12 @@ async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox)
     """Run every call to its end; keep the finished results before waiting for a person."""
     snapshot = {field.name: getattr(state, field.name) for field in fields(state)}
     noted: list[list[Outcome]] = []
-    running = [_run_call(run, toolbox, call, snapshot, noted) for call in asking.tool_calls]
+    offered = toolbox.offered(run.context)
+    running = [
+        _run_call(run, toolbox, call, snapshot, noted)
+        for call in asking.tool_calls
+        if call["name"] in offered
+    ]
     try:
         ended = await asyncio.gather(*running, return_exceptions=True)
     except asyncio.CancelledError:
@@ -81,7 +90,11 @@ async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox)
     if stopped:
         await _keep(run, asking, finished)
         _raise_all(stopped)
-    return [outcome for outcomes in finished for outcome in outcomes]
+    refused = [one for one in asking.tool_calls if one["name"] not in offered]
+    return [
+        *(outcome for outcomes in finished for outcome in outcomes),
+        *(_not_offered(asking, call, offered) for call in refused),
+    ]
 
 
 @task
@@ -160,6 +173,12 @@ def _storable(message: BaseMessage, asking: AIMessage) -> BaseMessage:
     content = clean(message.content) or NO_OUTPUT
     ident = message.id or f"result:{asking.id}:{message.tool_call_id}"
     return message.model_copy(update={"content": content, "id": ident})
+
+
+def _not_offered(asking: AIMessage, call: ToolCall, offered: Sequence[str]) -> ToolMessage:
+    """Refuse a tool that is not there, or is switched off: models call what they remember."""
+    text = NOT_OFFERED.format(name=call["name"], tools=", ".join(offered) or "none")
+    return error_result(asking, str(call["id"]), text)
 
 
 def _malformed(asking: AIMessage, call: InvalidToolCall) -> ToolMessage:

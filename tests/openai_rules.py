@@ -62,6 +62,10 @@ class PrefixCache:
         hits = next((i for i, block in enumerate(chain) if block not in self._seen), len(chain))
         return tokens(prompt), hits * self._block_tokens, chain
 
+    def forget(self) -> None:
+        """Drop all prompts."""
+        self._seen.clear()
+
     def keep(self, chain: Sequence[bytes]) -> None:
         """Remember a prompt that was answered."""
         self._seen.update(chain)

@@ -12,6 +12,7 @@ from langgraph.types import interrupt
 
 from everlong.nodes.context import Context
 from everlong.nodes.request import system_message
+from everlong.nodes.state import nothing_injected
 from everlong.nodes.tokens import estimate_message, estimate_messages
 from everlong.nodes.toolbox import Toolbox
 from scripted_model import Answer, ScriptedModel, calling, kind_of
@@ -65,7 +66,7 @@ class Cast:
         box = Toolbox(self.tools)
         self.window = context.compaction.window_tokens
         system = estimate_message(system_message(context, (), box.offered(context)))
-        self._schemas = box.fixed_tokens(context, {}) - system
+        self._schemas = box.fixed_tokens(context, nothing_injected()) - system
 
     def size_of(self, messages: Sequence[BaseMessage]) -> int:
         """Return the tokens of a request with the tools."""
