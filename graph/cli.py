@@ -10,6 +10,7 @@ try:
     from everlong.graph.cli_errors import never_fail_to_print, one_line, show_warnings, trace
     from everlong.graph.cli_memory_group import memory
     from everlong.graph.cli_options import Debug, Dsn, Model, Thread, User
+    from everlong.graph.cli_upkeep import upkeep
     from everlong.graph.terminal import STARTING, put_error, waiting
 except ImportError:  # the command is installed with the package, its libraries with the extra
     sys.exit("everlong's command line needs its extra: pip install 'everlong[cli,embedded]'")
@@ -24,7 +25,7 @@ app = typer.Typer(
     "  everlong chat --user kim --thread orders\n"
     "  everlong doctor --model openai:gpt-4o --ask",
 )
-app.add_typer(memory, name="memory", help="Read or remove what is remembered.")
+app.add_typer(memory, name="memory", help="See, correct or remove what is remembered.")
 
 
 @app.callback()
@@ -116,19 +117,6 @@ def graph(_debug: Debug = False) -> None:
     print(compiled.get_graph().draw_mermaid(with_styles=False))
 
 
-@app.command(epilog="\b\nExample:\n  everlong consolidate --user kim")
-def consolidate(user: User, dsn: Dsn = None, model: Model = None, _debug: Debug = False) -> None:
-    """Rewrite MEMORY.md from the ledger.
-
-    It is made of the old text and the entries that came since. Where none came, no model is asked
-    and nothing changes. The model is the one named for memory (EVERLONG_MEMORY_MODEL), else
-    --model.
-    """
-    with waiting(STARTING):
-        from everlong.graph import cli_memory as run  # noqa: PLC0415 - of these commands only
-    raise typer.Exit(asyncio.run(run.consolidate(user, model=model, dsn=dsn)))
-
-
 @app.command(
     epilog="\b\nExamples:\n"
     "  everlong transcript --user kim --thread orders\n"
@@ -202,6 +190,9 @@ def compactions(
         else run.show_one(user, thread, ident, as_json=as_json, dsn=dsn)
     )
     raise typer.Exit(asyncio.run(work))
+
+
+app.add_typer(upkeep)
 
 
 def main() -> None:

@@ -1,15 +1,13 @@
 """What `everlong compactions` does."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rich.cells import cell_len
-
 from everlong.graph.cli_open import opened_store
-from everlong.graph.cli_receipts import GAP, fields_of, row_of, table
+from everlong.graph.cli_receipts import fields_of, row_of
+from everlong.graph.cli_tables import put_fields, put_json, put_rows
 from everlong.graph.cli_transcript import receipt_or_error, unknown_thread
-from everlong.graph.terminal import err, out, put, put_error
+from everlong.graph.terminal import err, put, put_error
 from everlong.stores import compactions, transcripts
 
 Receipt = Mapping[str, Any]
@@ -26,9 +24,9 @@ async def show_all(user_id: str, thread_id: str, *, as_json: bool, dsn: str | No
     if not receipts:
         put(f"Thread {thread_id} of {user_id} was never compacted.", style="dim", to=err)
     if as_json:
-        _put_json(receipts)
+        put_json(receipts)
     elif receipts:
-        _put_rows([row_of(receipt) for receipt in receipts])
+        put_rows([row_of(receipt) for receipt in receipts])
     return 0
 
 
@@ -45,33 +43,10 @@ async def show_one(
         if receipt is None:
             return 1
     if as_json:
-        _put_json(receipt)
+        put_json(receipt)
         return 0
-    _put_fields(fields_of(receipt))
+    put_fields(fields_of(receipt))
     if receipt.get("transcript"):
         own = f"--user {user_id} --thread {thread_id} --compaction {receipt['id']}"
         put(f"`everlong transcript {own}` prints the originals.", style="dim")
     return 0
-
-
-def _put_rows(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print a table where it fits or no terminal is; else each attempt in a few lines."""
-    lines = table(rows)
-    if not out.is_terminal or max(map(cell_len, lines)) <= out.width:
-        for number, line in enumerate(lines):
-            put(line, style="" if number else "bold")
-        return
-    for row in rows:
-        put(f"{GAP}{row['when']}", lead=row["id"], lead_style="bold cyan", indent=GAP)
-        _put_fields({name: row[name] for name in row if name not in ("id", "when")})
-
-
-def _put_fields(fields: Mapping[str, str]) -> None:
-    """Print names and what they stand for, in two columns."""
-    cells = max(map(len, fields)) + len(GAP)
-    for name, text in fields.items():
-        put(text, lead=f"{GAP}{name:<{cells}}", lead_style="cyan", indent=GAP + " " * cells)
-
-
-def _put_json(value: Any) -> None:
-    out.file.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")

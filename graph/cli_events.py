@@ -44,7 +44,13 @@ def _flushed(event: Mapping[str, Any]) -> str:
     facts = event["facts"]
     if not facts:
         return "memory: nothing new to keep"
-    return f"memory: {facts} fact{'' if facts == 1 else 's'} written to the ledger"
+    unverified = f", {event['unverified']} unverified" if event.get("unverified") else ""
+    return f"memory: {facts} fact{'' if facts == 1 else 's'} written to the ledger{unverified}"
+
+
+def _queued(event: Mapping[str, Any]) -> str:
+    count = event["messages"]
+    return f"memory: {count} message{'' if count == 1 else 's'} left to a worker"
 
 
 def _consolidated(event: Mapping[str, Any]) -> str:
@@ -64,5 +70,6 @@ _LINES = {
     "compaction.finished": _finished,
     "eviction": _evicted,
     "memory.flushed": _flushed,
+    "memory.queued": _queued,
     "memory.consolidated": _consolidated,
 }

@@ -17,7 +17,7 @@ from everlong.nodes.errors import InvalidInputError
 from everlong.stores.database import open_database
 from everlong.stores.dsn import place_of
 from everlong.stores.embedded import default_home
-from everlong.stores.postgres import open_stores
+from everlong.stores.postgres import Stores, open_stores
 from everlong.stores.settings import settings
 
 Tools = Sequence[BaseTool | Callable[..., Any]]
@@ -44,11 +44,22 @@ async def opened_store(dsn: str | None) -> AsyncGenerator[BaseStore]:
         DatabaseUnavailableError: Postgres cannot be reached.
         EmbeddedPostgresError: the embedded server cannot be started.
     """
+    async with opened_stores(dsn) as (_, stores):
+        yield stores.store
+
+
+@asynccontextmanager
+async def opened_stores(dsn: str | None) -> AsyncGenerator[tuple[str, Stores]]:
+    """Yield the DSN in force, and what is kept there.
+
+    Raises:
+        Exception: as `opened_store`.
+    """
     async with AsyncExitStack() as stack:
         with waiting(f"Opening {where(dsn)}"):
             found = await stack.enter_async_context(open_database(dsn))
             stores = await stack.enter_async_context(open_stores(found, pool_size=2))
-        yield stores.store
+        yield found, stores
 
 
 @asynccontextmanager

@@ -17,6 +17,10 @@ def _no_blank(value: str) -> str:
     return value
 
 
+def _blank_or_none(value: str | None) -> str | None:
+    return None if value is None else _no_blank(value)
+
+
 def _a_day(value: str | None) -> str | None:
     if value is not None and not _DAY.fullmatch(value):
         msg = f"expected a day such as 2026-03-01; got {value!r}"
@@ -45,6 +49,17 @@ User = Annotated[
         metavar="ID",
         callback=_no_blank,
         help="Whose conversation and memory it is: any id. There is no default user.",
+    ),
+]
+AnyUser = Annotated[
+    str | None,
+    typer.Option(
+        "--user",
+        "-u",
+        metavar="ID",
+        callback=_blank_or_none,
+        show_default=False,
+        help="Of this user alone; else of all users.",
     ),
 ]
 Thread = Annotated[

@@ -94,6 +94,8 @@ def process_settings() -> list[Setting]:
         "database_url": place_of(values.database_url) if values.database_url else "(embedded)",
         "home": str(default_home()),
         "pool_size": _shown(values.pool_size),
+        "embed": values.embed or "(none: searches by words)",
+        "embed_dims": _shown(values.embed_dims),
         "trust_context_user": _shown(values.trust_context_user),
     }
     given = values.model_fields_set

@@ -14,6 +14,7 @@ from everlong.nodes.consolidation import consolidation
 from everlong.nodes.context import Context, Memory
 from everlong.nodes.run import Run
 from everlong.stores import ledger, memory, pages
+from everlong.stores.entries import TITLES, render_day
 
 TOLD = (
     "Don't call any tool, just confirm: our exports go through Shanghai port only, "
@@ -25,6 +26,7 @@ RESTORE = (
     'only, customer code ALPHA."}'
 )
 NAMED = ["Shanghai", "ALPHA"]
+SECTION = f"## {TITLES['flush']} — "
 
 
 @dataclass(kw_only=True)
@@ -81,9 +83,9 @@ class Experiment:
         """Return MEMORY.md as a reader sees it; empty where there is none."""
         return await pages.document_text(self.agent.store, self.user_id)
 
-    async def sections(self) -> int:
-        """Count the ledger's sections."""
-        return len(await ledger.entries(self.agent.store, self.user_id))
+    async def ledger(self) -> str:
+        """Return all that the ledger says."""
+        return render_day(await ledger.entries(self.agent.store, self.user_id))
 
 
 async def fact_across_sessions(agent: Agent) -> Example:
@@ -114,17 +116,18 @@ async def _told(one: Experiment) -> Round:
     return _with(
         done,
         Check(what="tool calls", expected=0, got=len(called)),
-        Check(what="ledger sections", expected=1, got=await one.sections()),
+        Check(what="ledger sections", expected=1, got=(await one.ledger()).count(SECTION)),
         Check(what="MEMORY.md", expected="", got=await one.document()),
     )
 
 
 async def _consolidated(one: Experiment) -> Round:
+    before = await one.ledger()
     done = await one.consolidate()
     return _with(
         done,
         Check(what="MEMORY.md names", expected=NAMED, got=_named(done.answer)),
-        Check(what="ledger sections", expected=1, got=await one.sections()),
+        Check(what="the ledger is as it was", expected=True, got=await one.ledger() == before),
     )
 
 

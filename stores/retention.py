@@ -1,0 +1,160 @@
+"""What leaves the ledger and the transcripts with time (R45), a bounded step at a time.
+
+Time is the caller's instant. A step that is done again, also after a crash, is harmless.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import takewhile
+
+from langgraph.store.base import BaseStore, PutOp, SearchItem
+
+from everlong.stores import files, ledger, ledger_archive, memory
+from everlong.stores.entries import moment
+from everlong.stores.namespaces import key, space
+from everlong.stores.records import all_items, put_all
+
+STEP = 200
+"""Most entries or messages that one step looks at."""
+MOST_PASSED = 50
+"""So many messages that have to stay are passed by; where there are more, a step ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What a step came to."""
+
+    removed: int = 0
+    """Entries that were moved, or messages that were removed."""
+    is_last: bool = True
+    """Nothing more is due; else the next step goes on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """What of a thread's transcript has to stay, however old it is."""
+
+    message_ids: Collection[str] = ()
+    """What the history holds, and what its compaction took out of it."""
+    ranges: Sequence[tuple[int, int]] = ()
+    """First and last numbers of what a flush has still to read."""
+
+    def holds(self, number: int, message_id: str) -> bool:
+        """Tell whether a message has to stay."""
+        return message_id in self.message_ids or any(a <= number <= b for a, b in self.ranges)
+
+
+async def archive_old_entries(
+    store: BaseStore, user_id: str, *, instant: str, days: int, most: int = STEP
+) -> Step:
+    """Move entries older than so many days into the archive: those that MEMORY.md has taken up.
+
+    An entry with a fact that waits for a review stays, too. `days` 0: nothing moves.
+    """
+    returns = await ledger_archive.returns(store, user_id)
+    document = await memory.read(store, user_id)
+    if not days or document is None:
+        return Step()
+    line = (*document.line, document.version)
+    due = [
+        entry
+        for entry in await ledger.entries(store, user_id)
+        if entry.consumed_by in line and not entry.doubtful and _is_before(entry.at, instant, days)
+    ]
+    under = document.written_at
+    if not due or not await ledger_archive.move(
+        store, user_id, due[:most], under=under, since=returns
+    ):
+        return Step()
+    return Step(removed=len(due[:most]), is_last=len(due) <= most)
+
+
+async def remove_old_messages(  # noqa: PLR0913 - whose, what, when, how much
+    store: BaseStore,
+    user_id: str,
+    thread_id: str,
+    needed: Needed,
+    *,
+    instant: str,
+    days: int,
+    most: int = STEP,
+) -> Step:
+    """Remove a thread's messages older than so many days from its transcript, oldest first.
+
+    Where the next step begins is kept with the user's records. `days` 0: nothing goes.
+    """
+    if not days:
+        return Step()
+    first = await _first(store, user_id, thread_id)
+    passed = await _passed(store, user_id, thread_id, first, most)
+    window = await _window(store, user_id, thread_id, first, most)
+    old = list(takewhile(lambda item: _is_before(item.value["at"], instant, days), window))
+    due = [item for item in passed if _is_before(item.value["at"], instant, days)] + old
+    gone = [item for item in due if not needed.holds(_number(item), item.value["message_id"])]
+    await put_all(store, [PutOp(item.namespace, item.key, None) for item in gone])
+    await _remove_files(store, user_id, gone)
+    stay = [item for item in due if item not in gone]
+    is_last = len(stay) > MOST_PASSED or len(old) < len(window) or not window
+    if len(stay) > MOST_PASSED:
+        first = _number(stay[MOST_PASSED])
+    elif window:
+        first = _number(window[len(old)]) if len(old) < len(window) else _number(window[-1]) + 1
+    first = first if passed or window else 0
+    await _keep(store, user_id, thread_id, first, instant if is_last else "")
+    return Step(removed=len(gone), is_last=is_last)
+
+
+async def swept_at(store: BaseStore, user_id: str, thread_id: str) -> str:
+    """Return when a thread's transcript was last swept to the end; empty where it was not."""
+    item = await store.aget(space(user_id, "retention"), key(thread_id))
+    return str(item.value["at"]) if item else ""
+
+
+async def _first(store: BaseStore, user_id: str, thread_id: str) -> int:
+    item = await store.aget(space(user_id, "retention"), key(thread_id))
+    return int(item.value["first"]) if item else 0
+
+
+async def _keep(store: BaseStore, user_id: str, thread_id: str, first: int, at: str) -> None:
+    value = {"first": first, "at": at}
+    await put_all(store, [PutOp(space(user_id, "retention"), key(thread_id), value, index=False)])
+
+
+async def _passed(
+    store: BaseStore, user_id: str, thread_id: str, first: int, most: int
+) -> list[SearchItem]:
+    """Return what earlier steps passed by, and what a branch of the thread has added there."""
+    place, before = space(user_id, "transcripts", thread_id), {"$lt": f"{first:08d}"}
+    limit = most + MOST_PASSED
+    found = await store.asearch(place, filter={"number": before}, limit=limit) if first else []
+    return sorted(found, key=lambda item: item.key)
+
+
+async def _window(
+    store: BaseStore, user_id: str, thread_id: str, first: int, most: int
+) -> list[SearchItem]:
+    """Return the next messages, in order; numbers may be missing."""
+    place = space(user_id, "transcripts", thread_id)
+    after = {"$gte": f"{first:08d}"}
+    near = {"number": after | {"$lt": f"{first + most:08d}"}}
+    found = await all_items(store, place, matching=near)
+    found = found or await all_items(store, place, matching={"number": after})
+    return sorted(found, key=lambda item: item.key)[:most]
+
+
+async def _remove_files(store: BaseStore, user_id: str, gone: Iterable[SearchItem]) -> None:
+    """Remove the files of long messages, where no other record of the user's names them."""
+    own = space(user_id, "files")
+    for path in {item.value["path"] for item in gone if item.value["path"]}:
+        naming = await store.asearch(own[:-1], filter={"path": path}, limit=2)
+        if all(item.namespace == own for item in naming):
+            await files.remove(store, user_id, path)
+
+
+def _number(item: SearchItem) -> int:
+    return int(item.value["number"])
+
+
+def _is_before(at: str, instant: str, days: int) -> bool:
+    return moment(at) < moment(instant) - timedelta(days=days)
