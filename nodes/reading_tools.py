@@ -59,7 +59,7 @@ async def list_files(
     runtime: Tool,
     prefix: Annotated[str, Field(description="Only paths that begin so.")] = "",
 ) -> str:
-    """List the stored texts that read_file can read, with their sizes."""
+    """List the stored texts that can be read back, with their sizes."""
     store = runtime.store
     if store is None:
         return NO_STORE

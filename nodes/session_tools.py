@@ -1,6 +1,6 @@
 """Tools over the complete transcripts of the user's threads (R47)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -8,6 +8,7 @@ from langchain_core.tools import tool
 from langgraph.prebuilt import ToolRuntime
 from pydantic import Field
 
+from everlong.nodes.archive import after
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.oversize import page_limits
 from everlong.nodes.pruning import EVICTED
@@ -49,7 +50,7 @@ async def session_search(
         user_of(runtime),
         query,
         thread_id=None if everywhere else thread_of(runtime),
-        more_paths=_moved_to(runtime.state["messages"]),
+        more_paths=_moved_to(runtime.state),
         limit=limit,
     )
     shown = [_hit(found, query) for found in _merged(hits, lines, limit)]
@@ -126,10 +127,13 @@ def _within(runtime: Tool, texts: Iterable[str]) -> list[str]:
     return shown
 
 
-def _moved_to(messages: Sequence[BaseMessage]) -> list[str]:
-    """Return the paths of texts that the history holds previews of, the newest first."""
+def _moved_to(state: Mapping[str, Any]) -> list[str]:
+    """Return the paths of texts that were moved out of messages which no transcript has yet."""
+    messages: Sequence[BaseMessage] = state["messages"]
+    archived: Mapping[str, Any] = state.get("archived") or {}
+    new = after(messages, str(archived.get("through", "")))
     paths: list[str] = []
-    for message in reversed(messages):
+    for message in reversed(messages if new is None else new):
         record: Any = message.additional_kwargs.get(EVICTED)
         if isinstance(record, dict):
             paths.append(str(cast("dict[str, Any]", record).get("path")))

@@ -7,28 +7,38 @@ import time
 from collections.abc import AsyncGenerator, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import psycopg
 from langgraph.store.base import GetOp, Op, PutOp, Result
 from langgraph.store.postgres import AsyncPostgresStore
+from langgraph.store.postgres.base import PostgresIndexConfig
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from everlong.stores import day_places, embedding, indexing, word_table, work_table
 from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.dsn import unavailable
 from everlong.stores.locks import ThreadLocks
 from everlong.stores.text import clean, clean_text
+from everlong.stores.word_table import WordTable
 
 log = logging.getLogger("everlong.postgres")
 
 Pool = AsyncConnectionPool[psycopg.AsyncConnection[DictRow]]
+Index = PostgresIndexConfig
+"""How LangGraph's own index by meaning is configured: `embed` and `dims`."""
 MIGRATION_LOCK = 0x6576_6C67  # "evlg"
 MIGRATION_WAIT_SECONDS = 120
 IDLE_SECONDS = 5.0
 LAST_CHECK = "everlong_last_check"
 POOL_SECONDS = 10.0
 """How long a caller waits for a connection."""
+UNEMBED = """DELETE FROM store_vectors USING unnest(%s::text[], %s::text[]) AS gone (prefix, key)
+    WHERE store_vectors.prefix = gone.prefix AND store_vectors.key = gone.key"""
+EXACT = "DROP INDEX IF EXISTS store_vectors_embedding_idx"
+"""One user's vectors are a small part: an index of all finds too few of them, or none."""
 RECONNECT_SECONDS = 2.0
 """How long the pool's wait between two attempts may grow; then it begins anew."""
 
@@ -36,9 +46,31 @@ RECONNECT_SECONDS = 2.0
 class PostgresStore(AsyncPostgresStore):
     """A store that cleans what Postgres cannot hold, so that no put fails its neighbours."""
 
+    def __init__(self, pool: Pool, *, index: Index | None = None) -> None:
+        """Work on a pool, whose tables `migrate` has made for the same index."""
+        super().__init__(cast("Any", pool), index=index)
+        self.words = WordTable(pool, partial(indexing.texts_of, self))
+        """Ranks items by their words."""
+
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run the operations in one round trip and one transaction."""
-        return await super().abatch([_cleaned(op) for op in ops])
+        cleaned = [_cleaned(op) for op in ops]
+        if self.index_config:
+            await self._drop_vectors(cleaned)
+        return await super().abatch(cleaned)
+
+    async def _drop_vectors(self, ops: Iterable[Op]) -> None:
+        """Remove what was embedded of records that are written unembedded: they may say less."""
+        places = [
+            (".".join(op.namespace), op.key)
+            for op in ops
+            if isinstance(op, PutOp) and op.value is not None and op.index is False
+        ]
+        if places:
+            async with self._cursor() as cursor:
+                await cursor.execute(
+                    UNEMBED, [list(column) for column in zip(*places, strict=True)]
+                )
 
 
 def _cleaned(op: Op) -> Op:
@@ -68,7 +100,7 @@ async def _connect(dsn: str) -> psycopg.AsyncConnection[DictRow]:
         raise unavailable(dsn, error) from error
 
 
-async def migrate(dsn: str) -> None:
+async def migrate(dsn: str, *, index: Index | None = None) -> None:
     """Bring the tables up to date, once however many processes start together.
 
     Polls for the lock: a session that waits inside `pg_advisory_lock` holds a snapshot, for which
@@ -91,7 +123,13 @@ async def migrate(dsn: str) -> None:
             raise unavailable(dsn, TimeoutError("another process is migrating and does not end"))
         try:
             await PooledSaver(cast("Any", connection)).setup()
-            await AsyncPostgresStore(connection).setup()
+            await AsyncPostgresStore(connection, index=index).setup()
+            if index:
+                await connection.execute(EXACT)
+            await word_table.set_up(connection)
+            await connection.execute(work_table.SET_UP)
+            for statement in day_places.SET_UP:
+                await connection.execute(cast("Any", statement))
         finally:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
 
@@ -159,17 +197,22 @@ async def open_pool(dsn: str, *, size: int) -> AsyncGenerator[Pool]:
 
 @asynccontextmanager
 async def open_stores(
-    dsn: str, *, pool_size: int = 20, lone_nodes: Collection[str] = ()
+    dsn: str,
+    *,
+    pool_size: int = 20,
+    lone_nodes: Collection[str] = (),
+    index: Index | None = None,
 ) -> AsyncGenerator[Stores]:
     """Migrate, then open the checkpointer, the store and the thread locks.
 
     `lone_nodes` as in `PooledSaver`: the nodes of a graph that has the database's threads alone.
+    `index` is the store's index by meaning; without it the one that the settings ask for, if any.
 
     Raises:
         DatabaseUnavailableError: Postgres cannot be reached.
     """
-    await migrate(dsn)
+    index = index or embedding.configured()
+    await migrate(dsn, index=index)
     async with open_pool(dsn, size=pool_size) as pool, ThreadLocks(dsn) as locks:
-        yield Stores(
-            saver=PooledSaver(pool, lone_nodes=lone_nodes), store=PostgresStore(pool), locks=locks
-        )
+        store = PostgresStore(pool, index=index)
+        yield Stores(saver=PooledSaver(pool, lone_nodes=lone_nodes), store=store, locks=locks)

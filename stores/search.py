@@ -4,15 +4,15 @@ An identifier is found however its parts are joined: `SO-2026-17`, `SO2026 17` a
 one. What stands in quotation marks is looked for as it is written, and goes before all else.
 """
 
-import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 
 _HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _LETTER = rf"[^\W_{_HAN}]"
+_IS_HAN = re.compile(f"[{_HAN}]")
 _UNIT = re.compile(rf"(?P<han>[{_HAN}]+)|{_LETTER}+(?:[-_./:@#+]+{_LETTER}+)*")
 _JOINTS = r"-_./:,@#+"
 _SPACED = re.compile(rf"{_LETTER}{{1,12}}(?: (?=[^ ]*\d){_LETTER}{{1,12}})+")
@@ -28,21 +28,6 @@ Count = Callable[[str], int]
 def terms_of(query: str) -> set[str]:
     """Return the terms that a query asks for."""
     return set(_terms(query))
-
-
-def scores(texts: Sequence[str], asked: set[str]) -> list[float]:
-    """Score each text by BM25; 0 where it holds nothing of what is asked."""
-    counters = [_counter(term) for term in sorted(asked)]
-    counted = [_counts(_folded(text), counters) for text in texts]
-    usual = max(sum(map(len, texts)) / max(len(texts), 1), 1)
-    rarity = [_rarity(sum(at in one for one in counted), len(texts)) for at in range(len(counters))]
-    return [
-        sum(
-            rarity[at] * count * 2.2 / (count + 0.3 + 0.9 * len(text) / usual)
-            for at, count in counts.items()
-        )
-        for counts, text in zip(counted, texts, strict=True)
-    ]
 
 
 def closeness(text: str, query: str) -> int:
@@ -119,21 +104,13 @@ def _said(unit: str) -> Callable[[str], bool]:
     return lambda text: bool(whole(text)) or (bool(parts) and all(one(text) for one in parts))
 
 
-def _rarity(holding: int, texts: int) -> float:
-    return math.log(1 + (texts - holding + 0.5) / (holding + 0.5))
-
-
-def _counts(folded: str, counters: Sequence[Count]) -> dict[int, int]:
-    return {at: found for at, count in enumerate(counters) if (found := count(folded))}
-
-
-@lru_cache(maxsize=512)
 def _counter(term: str) -> Count:
-    """Return what counts a term in a folded text."""
-    if re.match(f"[{_HAN}]", term):
+    """Return what counts a term in a folded text; its pattern is made where it is needed."""
+    if _IS_HAN.match(term):
         return lambda text: text.count(term)
-    found = _pattern(term).findall
-    return lambda text: len(found(text)) if term in text or term in _closed(text) else 0
+    return lambda text: (
+        len(_pattern(term).findall(text)) if term in text or term in _closed(text) else 0
+    )
 
 
 def _closed(text: str) -> str:
@@ -151,7 +128,7 @@ def _is_identifier(term: str) -> bool:
 @lru_cache(maxsize=512)
 def _pattern(term: str) -> re.Pattern[str]:
     """Return what finds a term: whole, and with signs between its letters where it is long."""
-    if re.match(f"[{_HAN}]", term):
+    if _IS_HAN.match(term):
         return re.compile(re.escape(term))
     signs = f"[{_JOINTS} ]{{0,2}}" if _is_identifier(term) else "[-_.]?"
     long = len(term) >= LOOSE_CHARS and not _BETWEEN.search(term)

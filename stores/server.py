@@ -5,9 +5,10 @@ from contextlib import asynccontextmanager
 
 from langchain_core.runnables import RunnableConfig
 
+from everlong.stores import embedding
 from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.database import open_database
-from everlong.stores.postgres import Pool, PostgresStore, migrate, open_pool
+from everlong.stores.postgres import Index, Pool, PostgresStore, migrate, open_pool
 from everlong.stores.settings import settings
 
 OWN_NAMES = frozenset({"assistant_id", "graph_id", "run_id", "thread_id", "user_id"})
@@ -35,12 +36,13 @@ def _copied_from_context(config: RunnableConfig) -> list[str]:
 @asynccontextmanager
 async def store() -> AsyncGenerator[PostgresStore]:
     """Open the store; a server does so once for each of its event loops."""
-    async with _pool() as pool:
-        yield PostgresStore(pool)
+    index = embedding.configured()
+    async with _pool(index) as pool:
+        yield PostgresStore(pool, index=index)
 
 
 @asynccontextmanager
-async def _pool() -> AsyncGenerator[Pool]:
+async def _pool(index: Index | None = None) -> AsyncGenerator[Pool]:
     """Open a pool on the migrated database; the embedded server is held as long.
 
     Raises:
@@ -48,6 +50,6 @@ async def _pool() -> AsyncGenerator[Pool]:
         EmbeddedPostgresError: the embedded server cannot be started.
     """
     async with open_database() as dsn:
-        await migrate(dsn)
+        await migrate(dsn, index=index)
         async with open_pool(dsn, size=settings().pool_size) as pool:
             yield pool

@@ -9,7 +9,14 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX = "EVERLONG_"
-PROCESS_FIELDS = ("HOME", "DATABASE_URL", "TRUST_CONTEXT_USER", "POOL_SIZE")
+PROCESS_FIELDS = (
+    "HOME",
+    "DATABASE_URL",
+    "TRUST_CONTEXT_USER",
+    "POOL_SIZE",
+    "EMBED",
+    "EMBED_DIMS",
+)
 
 
 class Settings(BaseSettings):
@@ -33,6 +40,13 @@ class Settings(BaseSettings):
         description="Where the user's programs keep data; empty: ~/.local/share.",
     )
     pool_size: int = Field(default=20, ge=2, le=500, description="Most connections of the pool.")
+    embed: str = Field(
+        default="",
+        description="Embedder for searches by meaning: `openai:<model>` or `./file.py:name`.",
+    )
+    embed_dims: int = Field(
+        default=0, ge=0, description="How many numbers the embedder makes of a text."
+    )
     trust_context_user: bool = Field(
         default=True,
         description="Accept `user_id` from the context where the server authenticated no one.",

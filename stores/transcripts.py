@@ -5,10 +5,10 @@ reference to its text in `additional_kwargs` (`everlong_evicted`), which `full_t
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from langchain_core.messages import BaseMessage, messages_from_dict
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
@@ -16,12 +16,16 @@ from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 from everlong.stores import files
 from everlong.stores.namespaces import key, raw, space
 from everlong.stores.records import FIRST_LIMIT, all_items, put_all
+from everlong.stores.semantic import may_embed
 from everlong.stores.spelling import says, spelled
-from everlong.stores.text import clean
+from everlong.stores.text import clean, clean_text
 
 EVICTED = "everlong_evicted"
 MOST_CHARS = 200_000
 """Longer messages go to the user's files, so that no value is over a megabyte."""
+CALLS = '"tool_calls": ['
+"""In the JSON of a message that makes calls, and in no other: a text's quotes are escaped."""
+MOST_EMBEDDED = 4_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,12 +75,22 @@ async def append(  # noqa: PLR0913 - whose, what, where, when
                 "role": message.type,
                 "at": instant,
             } | await pack(store, user_id, message)
-            text = says(message)[:MOST_CHARS]
-            if text != message.content or not value["stored"]:
-                value["text"] = text  # else `stored` has the very same
-            puts.append(PutOp(place, name, clean(value), index=["text"]))
+            value["text"] = says(message)[:MOST_CHARS]
+            index = index_of(value) if may_embed(store) else False
+            if value["text"] == message.content and value["stored"] and not index:
+                del value["text"]  # `stored` has the very same
+            puts.append(PutOp(place, name, clean(value), index=index))
     await put_all(store, puts)
     return len(puts)
+
+
+def index_of(value: Mapping[str, Any]) -> list[str] | Literal[False]:
+    """Return what of a message a store embeds that does so: what was said, not what tools found.
+
+    Of long texts one vector says little, and embedders take no more than a few pages.
+    """
+    is_said = value["role"] in ("human", "ai") and CALLS not in value["stored"]
+    return ["text"] if is_said and 0 < len(value.get("text", "")) <= MOST_EMBEDDED else False
 
 
 async def read(
@@ -110,6 +124,15 @@ async def read_between(
         replace(entry, stored=await unpack(store, user_id, entry.stored, entry.path))
         for entry in found
     ]
+
+
+async def of_message(
+    store: BaseStore, user_id: str, thread_id: str, message_id: str
+) -> list[Entry]:
+    """Return the entries of the message with this id, as a search needs them; of every branch."""
+    place = space(user_id, "transcripts", thread_id)
+    items = await all_items(store, place, matching={"message_id": clean_text(message_id)})
+    return [entry_of(thread_id, item.value) for item in sorted(items, key=lambda item: item.key)]
 
 
 async def glance(store: BaseStore, user_id: str, thread_id: str) -> list[Entry]:
@@ -211,10 +234,11 @@ async def _between(
     bounds = {"$gte": f"{first:08d}"} | ({} if end is None else {"$lt": f"{end:08d}"})
     place = space(user_id, "transcripts", thread_id)
     items = await all_items(store, place, matching={"number": bounds})
-    return [_entry(thread_id, item.value) for item in sorted(items, key=lambda item: item.key)]
+    return [entry_of(thread_id, item.value) for item in sorted(items, key=lambda item: item.key)]
 
 
-def _entry(thread_id: str, value: dict[str, Any]) -> Entry:
+def entry_of(thread_id: str, value: dict[str, Any]) -> Entry:
+    """Return the entry that an item of the store holds."""
     fields: dict[str, Any] = value | {"thread_id": thread_id, "number": int(value["number"])}
     if "text" not in fields:
         fields["text"] = json.loads(fields["stored"])["data"]["content"]

@@ -5,6 +5,7 @@ from langgraph.runtime import Runtime
 
 from everlong.nodes.context import Context, context_of
 from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.sections import Section
 from everlong.stores.settings import environment
 
 
@@ -47,3 +48,27 @@ def test_a_section_that_has_a_value_and_fields_names_both(given, section, field,
         environment()
     with pytest.raises(InvalidInputError, match=said):
         context_of(Runtime(context={"user_id": "kim"}))
+
+
+def test_a_list_is_written_with_commas_between(given):
+    given(EVERLONG_EVICTION__EXEMPT_TOOLS="read_file, lookup,")
+    assert Context().eviction.exempt_tools == ("read_file", "lookup")
+
+
+def _spelled(value):
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _variables(section, path=()):
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        if isinstance(value, Section):
+            yield from _variables(value, (*path, name))
+        elif value not in (None, ""):
+            yield "EVERLONG_" + "__".join((*path, name)).upper(), _spelled(value)
+
+
+def test_every_setting_of_a_run_can_be_given_as_text(given):
+    usual = Context()
+    given(**dict(_variables(usual)))
+    assert Context() == usual

@@ -163,6 +163,8 @@ async def test_a_long_message_whose_file_is_gone_is_named(store: BaseStore) -> N
     await files.remove(store, "u", file.path)
     with pytest.raises(LookupError, match=file.path):
         await transcripts.read(store, "u", "t")
+    (hit,) = await transcript_search.search(store, "u", "x" * 100)
+    assert hit.entry.message_id == "h1"
 
 
 async def test_an_evicted_message_leads_to_its_whole_text(store: BaseStore) -> None:
@@ -267,7 +269,15 @@ async def test_search_puts_rare_terms_first(store: BaseStore) -> None:
 async def test_a_neighbour_that_says_what_is_asked_adds_weight(store: BaseStore) -> None:
     await append(store, said("a boat", "its sails", "x", "x", "x", "a boat", "x"))
     hits = await transcript_search.search(store, "u", "boat sails")
-    assert [hit.entry.number for hit in hits] == [1, 0, 5]
+    assert [hit.entry.number for hit in hits][:3] == [1, 0, 5]
+
+
+async def test_a_short_message_is_found_by_its_neighbours_words(store: BaseStore) -> None:
+    await append(store, said("Which port do you use?", "Shanghai, always.", "x", "y", "z"))
+    assert (await found(store, "which port is it, Rotterdam?"))[:2] == [
+        "Which port do you use?",
+        "Shanghai, always.",
+    ]
 
 
 async def test_a_hit_shows_its_neighbours_of_the_same_thread(store: BaseStore) -> None:
