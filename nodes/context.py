@@ -96,6 +96,12 @@ class Context(Section):
     transcript: bool = Field(
         default=True, description="Keep the complete transcript; off: no undo, no archive search."
     )
+    transcript_days: int = Field(
+        default=180,
+        ge=0,
+        description="Messages that have left the history go from the transcript after so many "
+        "days; 0: never.",
+    )
     compaction: Compaction = Field(
         default_factory=Compaction, description="When old messages become one summary."
     )
@@ -180,9 +186,9 @@ def user_of(runtime: HasContext) -> str:
     Raises:
         MissingUserError: nobody says.
     """
-    server = runtime.server_info
-    if server is not None and server.user is not None and server.user.is_authenticated:
-        return server.user.identity
+    user = runtime.server_info.user if runtime.server_info is not None else None
+    if user is not None and user.is_authenticated and user.identity.strip():
+        return user.identity  # a cron of a server that knows no users has a blank one
     user_id = context_of(runtime).user_id if settings().trust_context_user else None
     if user_id is None or not user_id.strip():
         msg = (

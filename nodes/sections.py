@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     WithJsonSchema,
@@ -157,6 +158,13 @@ class Compaction(Section):
         return cast("Any", values)
 
 
+def _names(value: Any) -> Any:
+    """Take a text, which is all that the environment has, for names with commas between."""
+    if not isinstance(value, str):
+        return value
+    return [name for part in value.split(",") if (name := part.strip())]
+
+
 class Eviction(Section):
     """When one tool result is too big for the history."""
 
@@ -167,7 +175,7 @@ class Eviction(Section):
     preview_chars: int = Field(
         default=2_000, ge=100, description="Characters that stay: half from each end."
     )
-    exempt_tools: tuple[str, ...] = Field(
+    exempt_tools: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
         default=READ_BACK_TOOLS, description="Tools whose results are never moved."
     )
 
@@ -202,6 +210,10 @@ class Memory(Section):
         default="always",
         description="Flush facts: `always` (each call), `never`, or at most every so many minutes.",
     )
+    flush_mode: Literal["inline", "background"] = Field(
+        default="inline",
+        description="`background`: the answer returns first; a worker flushes and consolidates.",
+    )
     consolidate: Literal["auto", "on_request"] = Field(
         default="auto", description="Rewrite MEMORY.md by itself, or only when asked."
     )
@@ -209,6 +221,12 @@ class Memory(Section):
         default=30.0, ge=0, description="Least time between two automatic consolidations."
     )
     document_tokens: int = Field(default=4_000, ge=100, description="Limit of MEMORY.md.")
+    ledger_days: int = Field(
+        default=90,
+        ge=0,
+        description="Entries that MEMORY.md has taken up move to the archive after so many days; "
+        "0: never.",
+    )
     inject_tokens: int = Field(
         default=8_000, ge=100, description="Most of MEMORY.md that a request carries."
     )

@@ -1,11 +1,14 @@
 """everlong in the real `langgraph dev`: offline, its state and its store in our Postgres."""
 
 import asyncio
+from collections import Counter
 
 from langgraph_sdk import get_client
 
+from cli_process import everlong
 from everlong.graph.demo_examples import CHINESE_PROMPT, MIGRATION_ROUNDS
 from everlong.stores import ledger, memory, pages
+from everlong.stores.entries import render_day
 from everlong.stores.postgres import open_stores
 from fix_postgres import is_stopped
 from http_thread import HttpThread
@@ -13,6 +16,7 @@ from langgraph_server import LangGraphServer
 
 CODE = "My code is A-1."
 CODE_AGAIN = "What is my code?"
+CLEAR = ("memory", "clear-document")
 COMPACTING = {"trigger_messages": 3, "keep_messages": 1, "flush_before": False}
 
 
@@ -42,55 +46,69 @@ async def test_ctx_009_comes_out_and_goes_on_after_a_restart(begin, langgraph_se
     assert [word for word in wanted if word not in again] == []
 
 
-async def test_a_fact_is_confirmed_without_a_tool_and_is_in_the_ledger_only(begin, server_dsn):
-    thread = await begin("everlong", memory={"consolidate": "on_request"})
-    assert await thread.say(
-        "Don't call any tool, just confirm: our exports go through Shanghai port only, "
-        "customer code ALPHA"
-    )
-    messages = (await thread.state())["values"]["messages"]
-    assert [(one["type"], one.get("tool_calls")) for one in messages] == [
-        ("human", None),
-        ("ai", []),
-    ]
-    user_id = thread.context["user_id"]
-    async with open_stores(server_dsn, pool_size=2) as stores:
-        entries = await ledger.entries(stores.store, user_id)
-        assert ledger.render_day(entries).count("## Memory Flush") == 1
-        assert "ALPHA" in entries[0].text
-        assert await memory.read(stores.store, user_id) is None
+E2_TOLD = (
+    "Don't call any tool, just confirm: our exports go through Shanghai port only, "
+    "customer code ALPHA"
+)
+E2_ASKED = "Which port do our exports use, and what is the customer code?"
+E2_FACT = "Our exports go through Shanghai port only, customer code ALPHA"
 
 
 async def test_e2_comes_out_by_http(begin, server_dsn):
-    """E2 of docs/behaviour.md: the document, a new session, the ledger, and the way back."""
-    settings = {"consolidate": "on_request"}
-    first = await begin("everlong", memory=settings)
-    user_id = first.context["user_id"]
+    """E2 of docs/behaviour.md, number by number: its calls, its flushes, its one consolidation."""
+    first = await begin("everlong", memory={"consolidate": "on_request"})
+    user_id, spent = first.context["user_id"], Counter()
+
+    async def say(thread, text):
+        """Return the answer, and the names of the tools that were called for it."""
+        known = len((await thread.state())["values"].get("messages", []))
+        answer = await thread.say(text)
+        values = (await thread.state())["values"]
+        spent.update(one["kind"] for one in values["call"]["requests"])
+        new = values["messages"][known:]
+        return answer, [call["name"] for one in new for call in one.get("tool_calls") or ()]
 
     async def session():
-        return await begin("everlong", memory=settings, user_id=user_id)
+        return await begin("everlong", memory=first.context["memory"], user_id=user_id)
 
-    await first.say(
-        "Don't call any tool, just confirm: our exports go through Shanghai port only, "
-        "customer code ALPHA"
-    )
-    await first.run({"request": {"consolidate": True}})
-    assert "memory.consolidated" in [event["type"] for event in first.streamed("custom")]
-    question = "Which port do our exports use, and what is the customer code?"
-    answer = await (await session()).say(question)
-    assert "Shanghai" in answer
-    assert "ALPHA" in answer
-    assert "Source: MEMORY.md#" in answer
+    _, called = await say(first, E2_TOLD)
+    assert called == []
     async with open_stores(server_dsn, pool_size=2) as stores:
-        assert "Shanghai" in (await memory.read(stores.store, user_id)).text
-        (entry,) = await ledger.entries(stores.store, user_id)
-        await memory.clear(stores.store, user_id)
-        answer = await (await session()).say(question)
-        assert "Shanghai" in answer
+        store = stores.store
+        (entry,) = await ledger.entries(store, user_id)
+        day = render_day([entry])
+        assert day.count("## Memory Flush") == 1
+        assert await memory.read(store, user_id) is None
+        assert await pages.document_text(store, user_id) == ""
+
+        await first.run({"request": {"consolidate": True}})
+        spent.update(one["type"] for one in first.streamed("custom"))
+        document = await memory.read(store, user_id)
+        assert "Shanghai" in document.text
+        assert "ALPHA" in document.text
+        assert render_day(await ledger.entries(store, user_id)) == day
+
+        answer, called = await say(await session(), E2_ASKED)
+        assert [word for word in ("Shanghai", "ALPHA") if word not in answer] == []
+        assert "Source: MEMORY.md#" in answer
+        assert called == []
+
+        on = ("--user", user_id, "--dsn", server_dsn)
+        assert (await asyncio.to_thread(everlong, *CLEAR, *on)).code == 0
+        assert await memory.read(store, user_id) is None
+        assert render_day(await ledger.entries(store, user_id)) == day
+        third = await session()
+        answer, called = await say(third, E2_ASKED)
+        assert [word for word in ("Shanghai", "ALPHA") if word not in answer] == []
         assert f"Source: memory/{entry.day}.md#" in answer
-        fact = "Exports go through Shanghai port only, customer code ALPHA."
-        await (await session()).say(f'call memory_save {{"content": "{fact}"}}')
-        assert fact in await pages.document_text(stores.store, user_id)
+        assert called == ["memory_search"]
+        assert (spent["flush"], spent["memory.consolidated"]) == (3, 1)
+
+        _, called = await say(third, f'Restore it: call memory_save {{"content": "{E2_FACT}"}}')
+        assert called == ["memory_save"]
+        assert E2_FACT in await pages.document_text(store, user_id)
+        assert await memory.read(store, user_id) is None
+        assert (spent["consolidation"], spent["memory.consolidated"]) == (0, 1)
 
 
 async def test_studio_sees_the_graph_its_nodes_and_its_input(http_client):
