@@ -15,7 +15,7 @@ from everlong.nodes.run import Run
 from everlong.nodes.utterances import Utterance, utterance
 from everlong.stores import transcript_search, transcripts
 
-MOST_UNSURE = 10
+MOST_SEARCHED = 10
 """Facts of one flush or save for whose words the transcript is searched."""
 MOST_HITS = 5
 
@@ -56,7 +56,7 @@ async def sifted(
     if not found.unsure or run.archive is None:
         return found
     known = {one.id for one in (*messages, *beside)}
-    earlier = await _earlier(run, found.unsure[:MOST_UNSURE], known)
+    earlier = await _earlier(run, found.unsure[:MOST_SEARCHED], known)
     if not earlier:
         return found
     return await asyncio.to_thread(Hearing(messages, beside=[*beside, *earlier]).sifted, drafts)

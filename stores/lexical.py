@@ -101,8 +101,10 @@ CUT_BLOCKS = "SELECT prefix, block FROM store_words WHERE words @@ %s::text::tsq
 MOST_BYTES = 500_000
 """Of one block's terms, in all: a `tsvector` holds a megabyte at most."""
 MOST_UNITS = 24
+ENOUGH_FOUND = 2_000
+"""Blocks from which the best are chosen: so many at least, where rarer words do not find fewer."""
 MOST_FOUND = 8_000
-"""Blocks that one query may rank: what bounds its time."""
+"""Of the blocks that hold one word, so many are ranked: what bounds a search's time."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +173,16 @@ def ranking(namespace: Sequence[str], query: str, *, limit: int, common: Common)
         return None
     expected = {unit: common.expected(unit, namespace) for unit in units}
     chosen = telling(expected)
-    mark = _quoted(_mark(namespace))
-    values: dict[str, Any] = {"limit": limit, "blocks": max(common.blocks(namespace), 100.0)}
-    values |= {f"q{at}": f"{mark} & {_spelled(unit)}" for at, unit in enumerate(chosen)}
-    values |= {f"w{at}": unit.weight for at, unit in enumerate(chosen)}
-    return Ranking(_statement(len(chosen)), values, chosen, expected)
+    others = [unit for unit in units if unit not in chosen]
+    mark, blocks = _quoted(_mark(namespace)), max(common.blocks(namespace), 100.0)
+    among = f"{mark} & ({' | '.join(map(_spelled, chosen))})"
+    values: dict[str, Any] = {"limit": limit, "blocks": blocks}
+    for at, unit in enumerate([*chosen, *others]):
+        is_chosen = at < len(chosen)
+        says = 1.0 if is_chosen else rarity(expected[unit], blocks)
+        values[f"q{at}"] = f"{mark if is_chosen else among} & {_spelled(unit)}"
+        values[f"w{at}"] = unit.weight * says
+    return Ranking(_statement(len(chosen), len(others)), values, chosen, expected)
 
 
 def telling(expected: Mapping[Unit, float]) -> list[Unit]:
@@ -184,7 +191,7 @@ def telling(expected: Mapping[Unit, float]) -> list[Unit]:
     chosen, found = by_rarity[:1], expected[by_rarity[0]]
     for unit in by_rarity[1:]:
         found += expected[unit]
-        if found > MOST_FOUND:
+        if found > ENOUGH_FOUND:
             break
         chosen.append(unit)
     return chosen
@@ -195,17 +202,19 @@ def cut_below(namespace: Sequence[str]) -> str:
     return f"{_quoted(_mark(namespace))} & {_quoted(CUT)}"
 
 
-def _statement(units: int) -> str:
+def _statement(choosing: int, others: int) -> str:
+    """The first units choose the blocks; what they say is counted, what the others say is known."""
     found = " UNION ALL ".join(
         f"(SELECT {at} AS unit, ctid AS at, %(w{at})s::float8 AS weight FROM store_words"  # noqa: S608
         f" WHERE words @@ %(q{at})s::text::tsquery LIMIT {MOST_FOUND})"
-        for at in range(units)
+        for at in range(choosing + others)
     )
     return f"""WITH found AS MATERIALIZED ({found}),
         counted AS (SELECT unit, count(*) AS n, max(weight) AS weight FROM found GROUP BY unit),
         known AS (SELECT greatest(max(n), %(blocks)s)::float8 AS t FROM counted),
-        scored AS MATERIALIZED (
-            SELECT unit, weight * ln(1 + (t - n + 0.5) / (n + 0.5)) AS score FROM counted, known),
+        scored AS MATERIALIZED (SELECT unit, CASE WHEN unit < {choosing}
+            THEN weight * ln(1 + (t - n + 0.5) / (n + 0.5)) ELSE weight END AS score
+            FROM counted, known),
         best AS (SELECT at, sum(score) AS score FROM found JOIN scored USING (unit)
             GROUP BY at ORDER BY score DESC, at DESC LIMIT %(limit)s)
         SELECT prefix, block, (SELECT t FROM known) AS blocks,
