@@ -19,8 +19,8 @@ NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 class Scribe(ScriptedModel):
     """Flushes and consolidates what it is told to; answers all else."""
 
-    flushes: list = Field(default_factory=list)
-    documents: list = Field(default_factory=list)
+    flushes: list[str] = Field(default_factory=list)
+    documents: list[str] = Field(default_factory=list)
     said: str = "Confirmed."
 
     def __init__(self, **more):
@@ -57,7 +57,7 @@ async def test_the_invented_date_is_kept_from_the_document_and_listed_for_review
     assert await facts(talk) == [(FACT, ""), (INVENTED, doubt)]
     assert talk.events[-1] | {"facts": 2, "unverified": 1} == talk.events[-1]
     page = await pages.read_page(talk.store, "kim", "memory/2026-03-09.md")
-    assert f"- {INVENTED} [unverified: {doubt}]" in page
+    assert f"- {INVENTED} [unverified: {doubt}]" in (page or "")
     document = await consolidate(talk)
     assert "2026-02-13" not in model.prompts("consolidation")[0]
     assert "2026-02-13" not in document.text
