@@ -1,6 +1,7 @@
 """R43-R45: memory cannot invent, and says where it has everything from."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
@@ -19,8 +20,8 @@ NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 class Scribe(ScriptedModel):
     """Flushes and consolidates what it is told to; answers all else."""
 
-    flushes: list[str] = Field(default_factory=list)
-    documents: list[str] = Field(default_factory=list)
+    flushes: list[Any] = Field(default_factory=list)
+    documents: list[Any] = Field(default_factory=list)
     said: str = "Confirmed."
 
     def __init__(self, **more):
