@@ -15,6 +15,8 @@ import pytest
 from langchain_core.tools import tool
 from langgraph_sdk import get_client
 
+from everlong.stores.settings import settings
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^( *)```(python|sh)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -47,9 +49,17 @@ def with_blocks(language: str) -> list[Any]:
     return [pytest.param(page, id=page.name) for page in PAGES if fences(page, language)]
 
 
-@pytest.mark.parametrize("page", with_blocks("python"))
-async def test_python_on_a_page_runs(page, dsn, openai_server, langgraph_server, monkeypatch):
+@pytest.fixture
+def database(dsn, monkeypatch):
+    """Have a process without a DSN use the test's database."""
     monkeypatch.setenv("DATABASE_URL", dsn)
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
+
+
+@pytest.mark.parametrize("page", with_blocks("python"))
+async def test_python_on_a_page_runs(page, database, openai_server, langgraph_server):
     openai_server.responder = "It is on its way."
     async with get_client(url=langgraph_server.url, api_key=None) as client:
         names: dict[str, Any] = {
