@@ -72,11 +72,6 @@ class Tombstones:
         spelled = ",".join(sorted(stone.key for stone in self.stones))
         return hashlib.sha256(spelled.encode()).hexdigest()[:16] if spelled else ""
 
-    @property
-    def sources(self) -> frozenset[str]:
-        """Return the ids of the messages that said something forgotten."""
-        return frozenset(one for stone in self.stones for one in stone.sources)
-
     def matches(self, text: str) -> bool:
         """Tell whether any passage of a text says what is forgotten."""
         return bool(self) and passages.without(text, self.says) is not text
@@ -186,16 +181,6 @@ async def load(store: BaseStore, user_id: str) -> Tombstones:
     items = await _items(store, user_id) if something is not None else []
     stones = tuple(_read(item.key, item.value) for item in items)
     return Tombstones(salt=salt, stones=stones, user_forgotten=everything is not None)
-
-
-async def forgotten_sources(store: BaseStore, user_id: str) -> frozenset[str]:
-    """Return the ids of the messages that said something forgotten."""
-    return (await load(store, user_id)).sources
-
-
-async def is_forgotten(store: BaseStore, user_id: str, text: str) -> bool:
-    """Tell whether a text says what the user had forgotten."""
-    return (await load(store, user_id)).matches(text)
 
 
 async def put(store: BaseStore, user_id: str, stones: Sequence[Tombstone]) -> None:
