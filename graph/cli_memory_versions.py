@@ -19,7 +19,6 @@ from everlong.stores.documents import Document
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 SHOWN_IDS = 10
-NO_VERSION = "MEMORY.md of {} was never written; `everlong consolidate --user {}` writes it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +66,7 @@ async def history(user_id: str, *, as_json: bool, dsn: str | None) -> int:
         put_rows([_row(one, known.present) for one in oldest_first])
         if not known.present:
             put("MEMORY.md was removed; none of these is in force.", style="dim", to=err)
-    if not oldest_first:
-        put_error(NO_VERSION.format(user_id, user_id))
-        return 1
-    return 0
+    return 0 if oldest_first else _never_written(user_id)
 
 
 async def diff(user_id: str, first: str | None, second: str | None, *, dsn: str | None) -> int:
@@ -82,14 +78,13 @@ async def diff(user_id: str, first: str | None, second: str | None, *, dsn: str 
     async with opened_store(dsn) as store:
         known = await versions_of(store, user_id)
     if not known.all:
-        put_error(NO_VERSION.format(user_id, user_id))
-        return 1
+        return _never_written(user_id)
     new = known.find(second) if second else known.all[0]
     if first:
         old: Document | None = known.find(first)
     else:
         old = known.all[1] if len(known.all) > 1 else None
-    lines = list(unified(old, new))
+    lines = unified(old, new)
     for line in lines:
         put(line, style=COLOURS.get(line[:1], ""))
     if not lines:
@@ -113,8 +108,7 @@ async def restore(user_id: str, ident: str, *, yes: bool, by: str, dsn: str | No
     async with opened_store(dsn) as store:
         known = await versions_of(store, user_id)
         if not known.all:
-            put_error(NO_VERSION.format(user_id, user_id))
-            return 1
+            return _never_written(user_id)
         old = known.find(ident)
         if old.version == known.present:
             put(f"Version {old.version} is the one in force; nothing was changed.")
@@ -146,6 +140,12 @@ def agreed(question: str) -> bool:
         return input().strip().lower() in ("y", "yes")
     except EOFError:
         return False
+
+
+def _never_written(user_id: str) -> int:
+    write = f"`everlong consolidate --user {user_id}` writes it"
+    put_error(f"MEMORY.md of {user_id} was never written; {write}.")
+    return 1
 
 
 def _named(document: Document | None) -> str:
