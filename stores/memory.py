@@ -81,7 +81,7 @@ async def write(  # noqa: PLR0913 - what a version says
     by_person = document.version if by != BY_CODE else ""
     document = replace(document, edited=by_person or (base.edited if base else ""))
     async with alone("memory", user_id, store=store):
-        await _refuse_changed(store, user_id, base, document)
+        document = await _standing(store, user_id, base, document)
         await put_all(store, [*_puts(user_id, document, taken), *also])
     return document
 
@@ -194,15 +194,22 @@ def _after(base: Document | None, instant: str) -> str:
     return iso(when)
 
 
-async def _refuse_changed(
+async def _standing(
     store: BaseStore, user_id: str, base: Document | None, document: Document
-) -> None:
+) -> Document:
+    """Return what to write: a version that is there already stays as it was first written.
+
+    Whoever has begun from it goes by its time.
+    """
     current = await read(store, user_id)
     expected = base.version if base else None
     found = current.version if current else None
-    if found not in (expected, document.version):
+    if current is not None and found == document.version:
+        return current
+    if found != expected:
         msg = f"expected MEMORY.md at version {expected!r}; got {found!r}. Read it and try again."
         raise DocumentChangedError(msg)
+    return document
 
 
 def _puts(user_id: str, document: Document, taken: Iterable[Entry]) -> list[PutOp]:
