@@ -106,7 +106,7 @@ def test_ctrl_c_at_the_users_terminal_does_not_reach_the_server(home: Path) -> N
         with server_of(home):
             for sent in (signal.SIGINT, signal.SIGHUP):
                 os.killpg(client.pid, sent)
-            client.wait()
+            client.wait(timeout=30)
             time.sleep(0.3)
             assert process_ids(home)[0] == server
             assert ask(dsn, "SELECT 1") == 1
