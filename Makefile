@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check fix golden dev lock clean which-python again
+.PHONY: help demo test test-aegra check fix golden dev lock clean which-python again
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,15 +19,23 @@ ARGS ?=
 WORKERS ?= -n auto --maxprocesses=4 --dist worksteal
 # Which Python makes .venv: `make clean test PYTHON=python3.13`; else the first of these that will do.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14)
+# The second number of the oldest version that will.
+OLDEST := 11
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.run $(VENV)/.project ## Show everlong at work, with no key and no database
 	@$(BIN)/everlong demo
 
 test: $(VENV)/.dev $(VENV)/.project ## Run the whole suite: unit, property, scenarios, integration
 	$(BIN)/python -m pytest $(TESTS) $(WORKERS) $(ARGS)
+
+test-aegra: ## Test on two aegra servers: needs Python 3.12 or newer, and redis-server
+	@command -v redis-server > /dev/null || \
+		{ echo "The servers need Redis; on Debian: apt-get install redis-server" >&2; exit 1; }
+	@$(MAKE) --silent VENV=.venv-aegra OLDEST=12 .venv-aegra/.aegra .venv-aegra/.project
+	.venv-aegra/bin/python -m pytest tests/aegra $(ARGS)
 
 check: $(VENV)/.dev $(VENV)/.project ## Check format, lint, types and the layers
 	$(BIN)/ruff format --check
@@ -52,10 +60,12 @@ lock: $(VENV)/.folder ## Pin requirements/*.txt anew, for Python 3.11 to 3.14
 	@$(PIP) install --require-hashes -r requirements/lock.txt
 	$(UV_COMPILE) --extra cli --extra embedded pyproject.toml requirements/run.in -o requirements/run.txt
 	$(UV_COMPILE) requirements/dev.in -o requirements/dev.txt
+	$(UV_COMPILE:3.11=3.12) requirements/aegra.in -o requirements/aegra.txt
+	$(UV_COMPILE:3.11=3.12) requirements/aegra-test.in -o requirements/aegra-test.txt
 	$(UV_COMPILE) requirements/lock.in -o requirements/lock.txt
 
 clean: ## Remove the set-up and the caches; .everlong, which holds data, stays
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache \
+	rm -rf $(VENV) .venv-aegra build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache \
 		.hypothesis .langgraph_api
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -70,6 +80,11 @@ $(VENV)/.run: requirements/run.txt $(VENV)/.folder
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	@echo "==> Installing requirements/dev.txt (about a minute, 50 packages)"
 	@$(PIP) install --require-hashes --no-build-isolation -r $<
+	@touch $@
+
+$(VENV)/.aegra: requirements/aegra.txt requirements/aegra-test.txt $(VENV)/.run
+	@echo "==> Installing requirements/aegra.txt (about a minute, 50 packages)"
+	@$(PIP) install --require-hashes --no-build-isolation $(patsubst %,-r %,$(filter %.txt,$^))
 	@touch $@
 
 $(VENV)/.project: pyproject.toml $(VENV)/.run
@@ -87,9 +102,9 @@ $(VENV)/.folder: $(STALE)
 
 which-python:
 	@for python in $(PYTHONS); do \
-		if "$$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' \
+		if "$$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, $(OLDEST)) <= sys.version_info < (3, 15))' \
 			2>/dev/null; then command -v "$$python"; exit; fi; \
 	done; \
-	echo "everlong needs Python 3.11 to 3.14 with its venv module; tried: $(PYTHONS)." >&2; \
+	echo "everlong needs Python 3.$(OLDEST) to 3.14 with its venv module; tried: $(PYTHONS)." >&2; \
 	echo "Install one (on Debian: python3 and python3-venv), or name it: make PYTHON=/path/to/python" >&2; \
 	exit 1
