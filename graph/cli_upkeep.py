@@ -63,8 +63,10 @@ def sweep(user: AnyUser = None, dsn: Dsn = None, _debug: Debug = False) -> None:
     Ledger entries that MEMORY.md has taken up move to the archive after 90 days
     (EVERLONG_MEMORY__LEDGER_DAYS), where they are still read and found. Messages that have left a
     thread's history go from its transcript after 180 days (EVERLONG_TRANSCRIPT_DAYS), but for what
-    its last compaction took out and what a flush has still to read. Consolidations do the same, a
-    little at a time; this does all that is due, of every user, also of threads that rest.
+    its last compaction took out and what a flush has still to read; stored texts go with them where
+    nothing names them any more. A thread that rests keeps only its newest checkpoint after 7 days
+    (EVERLONG_CHECKPOINT_DAYS). Consolidations do some of it, and a worker all of it once a day;
+    this does all that is due, of every user, at once.
     """
     with waiting(STARTING):
         from everlong.graph import cli_sweep as run  # noqa: PLC0415 - of this command only

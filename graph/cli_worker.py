@@ -9,9 +9,11 @@ from langchain_core.language_models import BaseChatModel
 
 from everlong.graph.agent import utc_now
 from everlong.graph.cli_events import line_of
-from everlong.graph.cli_open import opened_store
+from everlong.graph.cli_open import opened_stores
 from everlong.graph.cli_settings import context_for
+from everlong.graph.sweeping import Broom
 from everlong.graph.terminal import put, put_error
+from everlong.graph.upkeep import Upkeep
 from everlong.graph.worker import hands_on, work_on
 from everlong.nodes.context import Context
 from everlong.nodes.models import load
@@ -43,14 +45,15 @@ async def worker(wanted: Wanted, *, model: str | None, dsn: str | None) -> int:
     own = _own_model(context, model)
     if own is not None:
         await load(own)
-    async with opened_store(dsn) as store:
+    async with opened_stores(dsn) as (_, stores):
         if wanted.retry_failed:
-            again = await work_queue.retry_failed(store, wanted.user_id)
+            again = await work_queue.retry_failed(stores.store, wanted.user_id)
             put(f"{amount(again, 'failed record')} will be tried again.")
-        hands = hands_on(store, utc_now, model=own)
+        hands = hands_on(stores.store, utc_now, model=own)
         if wanted.once:
             return await _once(hands, wanted.user_id)
-        return await _until_stopped(hands, wanted.user_id)
+        upkeep = Upkeep(Broom(stores=stores, context=context, clock=utc_now))
+        return await _until_stopped(hands, wanted.user_id, upkeep)
 
 
 async def _once(hands: Hands, user_id: str | None) -> int:
@@ -74,8 +77,9 @@ async def _once(hands: Hands, user_id: str | None) -> int:
     return 1 if failed else 0
 
 
-async def _until_stopped(hands: Hands, user_id: str | None) -> int:
-    working = asyncio.ensure_future(work_on(hands, user_id, tell=_show))
+async def _until_stopped(hands: Hands, user_id: str | None, upkeep: Upkeep) -> int:
+    of_all = upkeep if user_id is None else None
+    working = asyncio.ensure_future(work_on(hands, user_id, tell=_show, upkeep=of_all))
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, working.cancel)

@@ -9,6 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.store.base import BaseStore
 
 from everlong.graph.agent import Clock
+from everlong.graph.upkeep import Upkeep
 from everlong.nodes.working import Finished, Hands, work_through
 from everlong.stores import work, work_queue
 from everlong.stores.work import Work
@@ -18,6 +19,8 @@ log = logging.getLogger("everlong.worker")
 
 LOOK_SECONDS = 2.0
 """Between two looks for records of others; those of the same process wake a worker at once."""
+UPKEEP_SECONDS = 0.2
+"""Between two parts of a sweep."""
 AWAY_SECONDS = 10.0
 """Before the next look where the store does not answer."""
 SWEEP_EVERY = 1_000
@@ -39,9 +42,16 @@ def hands_on(
 
 
 async def work_on(
-    hands: Hands, user_id: str | None = None, *, tell: Callable[[Finished], None]
+    hands: Hands,
+    user_id: str | None = None,
+    *,
+    tell: Callable[[Finished], None],
+    upkeep: Upkeep | None = None,
 ) -> None:
-    """Do records as they come, until this is cancelled; a store that is away is waited for."""
+    """Do records as they come, until this is cancelled; a store that is away is waited for.
+
+    `upkeep` is done a little at a time, when no record is free.
+    """
     looks = 0
     with work.listening() as woken:
         while True:
@@ -51,6 +61,8 @@ async def work_on(
                 if looks % SWEEP_EVERY == 0:
                     await work_queue.sweep(hands.worker.store)
                 await work_through(hands, user_id, tell=tell)
+                if upkeep is not None and await upkeep.step():
+                    pause = UPKEEP_SECONDS
             except Exception:
                 log.exception(
                     "The records cannot be read; the next look is in %.0f s", AWAY_SECONDS

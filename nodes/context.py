@@ -1,6 +1,6 @@
 """The configuration of one run, and who it is for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Protocol, Self, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,9 +22,11 @@ from everlong.nodes.sections import (
     Compaction,
     Eviction,
     Memory,
+    Names,
     Prune,
     Section,
     TruncateArgs,
+    given_in,
 )
 from everlong.stores.settings import environment, settings
 
@@ -37,8 +39,12 @@ __all__ = [
     "Prune",
     "TruncateArgs",
     "context_of",
+    "context_within",
     "user_of",
 ]
+
+OURS = "everlong"
+"""Where a parent graph's context may have our fields apart from its own."""
 
 Model = Annotated[
     str | SkipValidation[BaseChatModel],
@@ -93,6 +99,10 @@ class Context(Section):
     max_tool_rounds: int = Field(
         default=25, ge=1, le=1_000, description="Rounds of tool calls in one call of the agent."
     )
+    approve_tools: Names = Field(
+        default=(),
+        description="Tools whose calls wait for a person, beside those that the process says.",
+    )
     transcript: bool = Field(
         default=True, description="Keep the complete transcript; off: no undo, no archive search."
     )
@@ -101,6 +111,9 @@ class Context(Section):
         ge=0,
         description="Messages that have left the history go from the transcript after so many "
         "days; 0: never.",
+    )
+    transcript_messages: int = Field(
+        default=0, ge=0, description="Newest messages that a transcript keeps of these; 0: all."
     )
     compaction: Compaction = Field(
         default_factory=Compaction, description="When old messages become one summary."
@@ -158,26 +171,45 @@ class HasContext(Protocol):
 def context_of(runtime: HasContext) -> Context:
     """Return the run's context, in whatever form a caller or a parent graph gave it.
 
-    A mapping or another object gives the fields that are ours; nothing given leaves the defaults.
-
     Raises:
         InvalidInputError: a field is out of range; the text names it.
     """
     given: Any = runtime.context
-    if isinstance(given, Context):
-        return given
-    if given is None:
-        found: dict[str, Any] = {}
-    elif isinstance(given, Mapping):
-        found = {
-            k: v for k, v in cast("Mapping[str, Any]", given).items() if k in Context.model_fields
-        }
-    else:
-        found = {k: getattr(given, k) for k in Context.model_fields if hasattr(given, k)}
+    return given if isinstance(given, Context) else context_within(given)
+
+
+def context_within(given: Any, defaults: Mapping[str, Any] | None = None) -> Context:
+    """Return our context out of a parent graph's, over `defaults`.
+
+    A mapping or another object gives the fields that are ours and not None, as far as it has them:
+    under `everlong` where it has that, and else beside its own. `user_id` may be in both places.
+
+    Raises:
+        InvalidInputError: a field is out of range; the text names it.
+    """
+    ours = _fields(given, (OURS,)).get(OURS)
+    found = _fields(given, Context.model_fields if ours is None else ("user_id",))
+    if ours is not None:  # of a mapping every name counts: one that is unknown is a mistake
+        found |= ours if isinstance(ours, Mapping) else _fields(ours, Context.model_fields)
     try:
-        return Context(**found)
+        return Context(**_below(defaults or {}, found))
     except ValidationError as error:
         raise InvalidInputError(str(error)) from error
+
+
+def _fields(given: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of these names that a mapping or an object has, save those that are None.
+
+    Of settings of ours only what was given: the others would hide what they stand over.
+    """
+    if isinstance(given, Context):
+        given = given_in(given)
+    if isinstance(given, Mapping):
+        known = cast("Mapping[str, Any]", given)
+        found = {name: known[name] for name in names if name in known}
+    else:
+        found = {name: getattr(given, name) for name in names if hasattr(given, name)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def user_of(runtime: HasContext) -> str:
@@ -185,15 +217,28 @@ def user_of(runtime: HasContext) -> str:
 
     Raises:
         MissingUserError: nobody says.
+        InvalidInputError: the context names another user than the server has authenticated.
     """
-    user = runtime.server_info.user if runtime.server_info is not None else None
+    server = runtime.server_info
+    user = server.user if server is not None else None
+    user_id = context_of(runtime).user_id
     if user is not None and user.is_authenticated and user.identity.strip():
-        return user.identity  # a cron of a server that knows no users has a blank one
-    user_id = context_of(runtime).user_id if settings().trust_context_user else None
+        if user_id not in (None, user.identity):
+            msg = f"`user_id`: expected none, or who is authenticated; got {user_id!r}"
+            raise InvalidInputError(msg)
+        return user.identity
+    user_id = user_id if _trusts_context(server) else None
     if user_id is None or not user_id.strip():
         msg = (
             f"`user_id`: expected who the conversation belongs to; got {user_id!r}. "
-            "Pass `context=Context(user_id=...)`, or let the server authenticate the user."
+            "Pass `context=Context(user_id=...)`, or let the server authenticate the user. "
+            "A parent graph passes it in its own context: a field `user_id`."
         )
         raise MissingUserError(msg)
     return user_id
+
+
+def _trusts_context(server: ServerInfo | None) -> bool:
+    """Tell whether a `user_id` counts without proof: never in a server that knows its users."""
+    is_server = server is not None and bool(server.user or server.graph_id or server.assistant_id)
+    return settings().trust_context_user and not (is_server and settings().auth.is_configured)

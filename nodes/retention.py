@@ -30,12 +30,18 @@ async def shorten(run: Run, state: State) -> None:
     """Do one step for the user's ledger and the thread's transcript; a failure is logged."""
     try:
         await archive_entries(run)
-        if run.archive is not None and run.context.transcript_days:
+        if run.archive is not None and has_limit(run):
             last = await retention.swept_at(run.archive, run.user_id, run.thread_id)
             if minutes_between(last, run.instant) >= MINUTES_APART:
-                await remove_messages(run, await needed(run, state.messages, state.unflushed))
+                kept = await needed(run, state.messages, state.unflushed, state.archived)
+                await remove_messages(run, kept)
     except Exception:
         log.exception("What is old could not be let go of; the next consolidation tries again")
+
+
+def has_limit(run: Run) -> bool:
+    """Tell whether anything of a transcript goes."""
+    return bool(run.context.transcript_days or run.context.transcript_messages)
 
 
 async def archive_entries(run: Run) -> Step:
@@ -56,26 +62,33 @@ async def archive_entries(run: Run) -> Step:
     return done
 
 
-async def remove_messages(run: Run, kept: Needed) -> Step:
+async def remove_messages(run: Run, kept: Needed, *, noted: bool = True) -> Step:
     """Remove the thread's old messages from its transcript but for those to be kept, one step.
+
+    `noted`: that it was looked at is kept though nothing was old, for the thread's own calls.
 
     Raises:
         Exception: the store's own.
     """
-    days = run.context.transcript_days
     if run.archive is None:
         return Step()
     done = await retention.remove_old_messages(
-        run.archive, run.user_id, run.thread_id, kept, instant=run.instant, days=days
+        *(run.archive, run.user_id, run.thread_id, kept),
+        instant=run.instant,
+        days=run.context.transcript_days,
+        kept=run.context.transcript_messages,
+        noted=noted,
     )
     if done.removed:
-        gone = amount(done.removed, "message")
-        log.info("%s older than %d days removed from the transcript", gone, days)
+        log.info("%s removed from the transcript", amount(done.removed, "old message"))
     return done
 
 
 async def needed(
-    run: Run, history: Sequence[BaseMessage], unflushed: Sequence[Mapping[str, Any]]
+    run: Run,
+    history: Sequence[BaseMessage],
+    unflushed: Sequence[Mapping[str, Any]],
+    archived: Mapping[str, Any],
 ) -> Needed:
     """Return what of the thread's transcript has to stay, given what its state holds.
 
@@ -85,12 +98,18 @@ async def needed(
     if run.archive is None:
         return Needed()
     ids = {clean_text(str(message.id)) for message in history}
-    for receipt in await _alive(run.archive, run, ids):
+    alive = await _alive(run.archive, run, ids)
+    for receipt in alive:
         ids.update(receipt.get(MESSAGE_IDS, ()))
     ids.update(await _handed_over(run.archive, run))
     places = [part for part in unflushed if "first" in part]
     ranges = [(part["first"], part["first"] + part["count"] - 1) for part in places]
-    return Needed(message_ids=ids, ranges=ranges)
+    return Needed(
+        message_ids=ids,
+        ranges=ranges,
+        receipts={str(one["id"]) for one in alive},
+        count=int(archived.get("count", 0)),
+    )
 
 
 async def _handed_over(store: BaseStore, run: Run) -> set[str]:

@@ -13,6 +13,11 @@ from pydantic import (
 )
 
 from everlong.nodes.prompts import text_of
+from everlong.stores.spelled_settings import names_in, object_in, zero_or_at_least
+
+LEAST_CHARS = 1_000
+_zero_or_enough = zero_or_at_least(LEAST_CHARS)
+Names = Annotated[tuple[str, ...], BeforeValidator(names_in)]
 
 READ_BACK_TOOLS = (
     "read_file",
@@ -41,6 +46,12 @@ class Section(BaseModel):
                 msg = f"unknown setting {unknown}; expected one of {sorted(cls.model_fields)}"
                 raise ValueError(msg)
         return cast("Any", values)
+
+
+def given_in(section: Section) -> dict[str, Any]:
+    """Return what was given of settings, section by section, without what was left to defaults."""
+    found = {name: getattr(section, name) for name in section.model_fields_set}
+    return {k: given_in(v) if isinstance(v, Section) else v for k, v in found.items()}
 
 
 class Prune(Section):
@@ -158,25 +169,25 @@ class Compaction(Section):
         return cast("Any", values)
 
 
-def _names(value: Any) -> Any:
-    """Take a text, which is all that the environment has, for names with commas between."""
-    if not isinstance(value, str):
-        return value
-    return [name for part in value.split(",") if (name := part.strip())]
-
-
 class Eviction(Section):
     """When one tool result is too big for the history."""
 
     enabled: bool = Field(default=True, description="Move oversized tool results to the store.")
     over_chars: int = Field(
-        default=80_000, ge=1_000, description="Texts longer than this, in characters."
+        default=80_000, ge=LEAST_CHARS, description="Texts longer than this, in characters."
     )
     preview_chars: int = Field(
         default=2_000, ge=100, description="Characters that stay: half from each end."
     )
-    exempt_tools: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
+    exempt_tools: Names = Field(
         default=READ_BACK_TOOLS, description="Tools whose results are never moved."
+    )
+    tool_chars: Annotated[
+        dict[str, int], BeforeValidator(object_in()), AfterValidator(_zero_or_enough)
+    ] = Field(
+        default_factory=dict,
+        description="Limits of single tools in the place of `over_chars`, by name or pattern "
+        "such as crm_*; 0: never moved.",
     )
 
 
@@ -226,6 +237,12 @@ class Memory(Section):
         ge=0,
         description="Entries that MEMORY.md has taken up move to the archive after so many days; "
         "0: never.",
+    )
+    archive_days: int = Field(
+        default=0, ge=0, description="Archived entries go for good after so many days; 0: never."
+    )
+    archive_entries: int = Field(
+        default=0, ge=0, description="Newest archived entries of a user that stay; 0: all."
     )
     inject_tokens: int = Field(
         default=8_000, ge=100, description="Most of MEMORY.md that a request carries."

@@ -12,6 +12,7 @@ from psycopg.errors import DivisionByZero
 
 from everlong.stores.checkpoint_messages import KEYS_TYPE
 from everlong.stores.namespaces import OWNER, label
+from everlong.stores.pruned_saver import PrunedSaver
 from everlong.stores.tombstones import UserForgottenError
 
 TABLE = """
@@ -74,7 +75,7 @@ def owner_in(config: Mapping[str, Any], values: Mapping[str, Any]) -> str:
     return str(metadata.get(OWNER) or values.get("owner") or "")
 
 
-async def rewrite(cur: Any, serde: SerializerProtocol, thread_id: str, change: Change) -> int:
+async def _rewritten(cur: Any, serde: SerializerProtocol, thread_id: str, change: Change) -> int:
     """Put each value that the thread's checkpoints hold through `change`; return how many differ.
 
     Keys stay as they are, so whoever refers to a value finds the changed one.
@@ -115,3 +116,39 @@ def _changed(
         if new is not value:
             found.append((row, serde.dumps_typed(new)))
     return found
+
+
+class ErasableSaver(PrunedSaver):
+    """A checkpointer that knows whose threads it has, and takes out what they had forgotten."""
+
+    async def owner_of(self, thread_id: str) -> str:
+        """Return whose thread it is, without loading it; empty where nobody has written to it."""
+        async with self._cursor() as cur:
+            await cur.execute(
+                "SELECT checkpoint->'channel_values'->>'owner' AS owner FROM checkpoints"
+                " WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1",
+                (thread_id,),
+            )
+            row = await cur.fetchone()
+        return str((row and row["owner"]) or "")
+
+    async def threads_of(self, user_id: str) -> list[str]:
+        """Return the ids of the threads that the user's runs have written."""
+        async with self._cursor() as cur:
+            await cur.execute(THREADS, {"user": user_id})
+            return [str(row["thread_id"]) for row in await cur.fetchall()]
+
+    async def rewrite(self, thread_id: str, change: Change) -> int:
+        """Put all that a thread's checkpoints hold through `change`; return how much differs."""
+        async with self._cursor() as cur:
+            return await _rewritten(cur, self.serde, thread_id, change)
+
+    async def refuse_user(self, user_id: str) -> None:
+        """Write no checkpoint of this user any more."""
+        async with self._cursor() as cur:
+            await cur.execute(MARK, (digest_of(user_id),))
+
+    async def allow_user(self, user_id: str) -> None:
+        """Write the user's checkpoints again."""
+        async with self._cursor() as cur:
+            await cur.execute(ALLOW, (digest_of(user_id),))

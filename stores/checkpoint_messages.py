@@ -6,7 +6,7 @@ a step costs its new messages only.
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,16 +38,6 @@ INSERT = (
 SELECT = (
     "SELECT key, type, blob FROM checkpoint_messages"
     " WHERE thread_id = %s AND checkpoint_ns = %s AND key = ANY(%s)"
-)
-SELECT_USED = (
-    "SELECT m.checkpoint_ns AS ns, array_agg(b.blob) AS blobs"
-    " FROM (SELECT DISTINCT checkpoint_ns FROM checkpoint_messages"
-    " WHERE thread_id = %s) m LEFT JOIN checkpoint_blobs b"
-    " ON b.thread_id = %s AND b.checkpoint_ns = m.checkpoint_ns"
-    " AND b.channel = %s AND b.type = %s GROUP BY m.checkpoint_ns"
-)
-DELETE_UNUSED = (
-    "DELETE FROM checkpoint_messages WHERE thread_id = %s AND checkpoint_ns = %s AND key <> ALL(%s)"
 )
 DELETE_THREAD = "DELETE FROM checkpoint_messages WHERE thread_id = %s"
 
@@ -81,19 +71,23 @@ class KeyedSerializer(JsonPlusSerializer):
 
 
 class StoredKeys:
-    """Which messages are known to be stored, for the threads that were used last."""
+    """Which messages a checkpoint has, so that the next one need not store them again.
+
+    Of the threads that were used last, one checkpoint each: as long as it is there, they are.
+    """
 
     def __init__(self) -> None:
-        self._of: dict[Place, set[bytes]] = {}
+        self._of: dict[Place, tuple[str, set[bytes]]] = {}
 
-    def at(self, place: Place) -> set[bytes]:
-        """Return the keys that are known there."""
-        return self._of.get(place, set())
+    def at(self, place: Place, checkpoint_id: str) -> set[bytes]:
+        """Return the keys that the checkpoint is known to have."""
+        known, keys = self._of.get(place, ("", set[bytes]()))
+        return keys if known == checkpoint_id else set()
 
-    def remember(self, place: Place, keys: Sequence[bytes]) -> None:
-        """Note what a checkpoint of the place holds, instead of what was known before."""
+    def remember(self, place: Place, checkpoint_id: str, keys: Collection[bytes]) -> None:
+        """Note what a checkpoint has, instead of what was known of the place before."""
         self._of.pop(place, None)
-        self._of[place] = set(keys)
+        self._of[place] = checkpoint_id, set(keys)
         if len(self._of) > MOST_REMEMBERED_THREADS:
             self._of.pop(next(iter(self._of)))
 
@@ -138,14 +132,6 @@ async def load(
         )
         raise LookupError(msg)
     return [messages[key] for key in wanted.keys]
-
-
-async def delete_unused(cur: Any, thread_id: str) -> None:
-    """Delete the messages that no checkpoint of the thread refers to."""
-    await cur.execute(SELECT_USED, (thread_id, thread_id, CHANNEL, KEYS_TYPE))
-    for row in await cur.fetchall():
-        used = {key for blob in row["blobs"] if blob for key in _split(bytes(blob))}
-        await cur.execute(DELETE_UNUSED, (thread_id, row["ns"], list(used)))
 
 
 def _packed(

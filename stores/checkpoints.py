@@ -4,9 +4,7 @@ LangGraph writes the whole list of messages at every step that changes it. Here 
 of keys, and the messages are rows of their own, so that a step costs its new messages.
 """
 
-import base64
 import contextlib
-import random
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
@@ -20,11 +18,12 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
 )
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg.rows import DictRow
 from psycopg_pool import AsyncConnectionPool
 
 from everlong.stores import checkpoint_erasure as erasure
+from everlong.stores import checkpoint_pruning as pruning
+from everlong.stores import checkpoint_versions as versions
 from everlong.stores.checkpoint_messages import (
     CHANNEL,
     DELETE_THREAD,
@@ -35,48 +34,29 @@ from everlong.stores.checkpoint_messages import (
     Place,
     Row,
     StoredKeys,
-    delete_unused,
     keyed,
     load,
 )
+from everlong.stores.namespaces import OWNER, asking
+from everlong.stores.pruned_saver import GONE
 from everlong.stores.text import clean, clean_text
 
 SPECIAL = frozenset({*WRITES_IDX_MAP, "__return__", "__pregel_tasks"})
 """Writes that resuming needs: results of tasks, interrupts, answers, errors."""
 
-DELETE_RUNS = """
-WITH gone AS (
-    DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%(runs)s)
-    RETURNING thread_id, checkpoint_ns, checkpoint_id, checkpoint->'channel_versions' AS versions
-), writes AS (
-    DELETE FROM checkpoint_writes w USING gone
-    WHERE w.thread_id = gone.thread_id AND w.checkpoint_ns = gone.checkpoint_ns
-    AND w.checkpoint_id = gone.checkpoint_id
-)
-DELETE FROM checkpoint_blobs b USING gone
-WHERE b.thread_id = gone.thread_id AND b.checkpoint_ns = gone.checkpoint_ns
-AND b.version = gone.versions->>b.channel
-AND NOT EXISTS (
-    SELECT FROM checkpoints kept
-    WHERE kept.thread_id = b.thread_id AND kept.checkpoint_ns = b.checkpoint_ns
-    AND coalesce(kept.metadata->>'run_id', '') <> ALL(%(runs)s)
-    AND kept.checkpoint->'channel_versions'->>b.channel = b.version
-)"""
-
 _with_the_next_write: ContextVar[Sequence[Row]] = ContextVar("everlong_messages", default=())
+_written: ContextVar[str | None] = ContextVar("everlong_thread", default=None)
+"""The thread whose checkpoint is written."""
 
 
-def _nothing(_: RunnableConfig) -> Collection[str]:
-    return ()
-
-
-class PooledSaver(AsyncPostgresSaver):
+class PooledSaver(erasure.ErasableSaver):
     """A checkpointer for a pool: reads do not wait behind writes, and bad text is refused early.
 
     The base class holds one lock over the whole pool (langgraph issue 7259); a pooled connection
     is never shared, so the lock protects nothing. `lone_nodes` are nodes that never run beside
     another one: their writes are in the next checkpoint anyway and are not stored twice.
-    `left_out` names what of a run's `configurable` is not written into its checkpoints.
+    `left_out` names what of a run's `configurable` is not written into its checkpoints. `kept` is
+    how many of its newest checkpoints a thread keeps; 0: all.
     """
 
     def __init__(
@@ -84,9 +64,10 @@ class PooledSaver(AsyncPostgresSaver):
         pool: AsyncConnectionPool[Any],
         *,
         lone_nodes: Collection[str] = (),
-        left_out: Callable[[RunnableConfig], Collection[str]] = _nothing,
+        left_out: Callable[[RunnableConfig], Collection[str]] = lambda _: (),
+        kept: int = 0,
     ) -> None:
-        super().__init__(pool, serde=KeyedSerializer())
+        super().__init__(pool, serde=KeyedSerializer(), kept=kept)
         self.lock = contextlib.nullcontext()  # pyright: ignore[reportAttributeAccessIssue] - above
         self._lone_paths = frozenset(f"~__pregel_pull, {name}" for name in lone_nodes)
         self._left_out = left_out
@@ -128,23 +109,41 @@ class PooledSaver(AsyncPostgresSaver):
 
         Raises:
             UserForgottenError: the thread's user was forgotten; nothing is written.
+            CheckpointGoneError: the run began from a checkpoint that is not there.
         """
-        with erasure.refusing(erasure.owner_in(config, checkpoint["channel_values"])):
-            return await self._aput(config, checkpoint, metadata, new_versions)
+        given = _slim(config, metadata, self._left_out(config))
+        checkpoint, new_versions = versions.as_stored(checkpoint, new_versions)
+        owner = erasure.owner_in(given[0], checkpoint["channel_values"])
+        thread_id = _place(config)[0]
+        outside = _written.set(thread_id)
+        try:
+            with erasure.refusing(owner):
+                written = await self._aput(*given, checkpoint, new_versions)
+        except pruning.ORIGIN_GONE:  # others pruned it meanwhile: this one is written whole
+            self.refuse_absent(config)
+            given[0]["configurable"].pop("checkpoint_id")
+            with erasure.refusing(owner):
+                written = await self._aput(*given, checkpoint, checkpoint["channel_versions"])
+        finally:
+            _written.reset(outside)
+        await self.prune_after(written, metadata.get("step", 0))
+        return written
 
     async def _aput(
         self,
         config: RunnableConfig,
-        checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
+        checkpoint: Checkpoint,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        config, metadata = _slim(config, metadata, self._left_out(config))
         messages: Any = checkpoint["channel_values"].get(CHANNEL)
+        place, origin = _place(config), config.get("configurable", {}).get("checkpoint_id")
+        known = self._stored.at(place, str(origin)) if origin else set[bytes]()
         if CHANNEL not in new_versions or not _are_messages(messages):
-            return await super().aput(config, checkpoint, metadata, new_versions)
-        place = _place(config)
-        keys, rows = await keyed(self.serde, place, messages, self._stored.at(place))
+            written = await super().aput(config, checkpoint, metadata, new_versions)
+            self._stored.remember(place, checkpoint["id"], known)
+            return written
+        keys, rows = await keyed(self.serde, place, messages, known)
         values = checkpoint["channel_values"] | {CHANNEL: keys}
         checkpoint = cast("Checkpoint", checkpoint | {"channel_values": values})
         outside = _with_the_next_write.set(rows)
@@ -152,7 +151,7 @@ class PooledSaver(AsyncPostgresSaver):
             written = await super().aput(config, checkpoint, metadata, new_versions)
         finally:
             _with_the_next_write.reset(outside)
-        self._stored.remember(place, keys.keys)
+        self._stored.remember(place, checkpoint["id"], keys.keys)
         return written
 
     @contextlib.asynccontextmanager
@@ -160,6 +159,8 @@ class PooledSaver(AsyncPostgresSaver):
         """Open a cursor; a checkpoint's messages go in the same round trip and transaction."""
         async with super()._cursor(pipeline=pipeline) as cur:
             await erasure.refuse(cur)
+            if pipeline and (thread_id := _written.get()) is not None:
+                await pruning.hold(cur, thread_id)
             if rows := _with_the_next_write.get():
                 _with_the_next_write.set(())
                 await cur.executemany(INSERT, rows)
@@ -189,84 +190,41 @@ class PooledSaver(AsyncPostgresSaver):
         async with self._cursor() as cur:
             await cur.execute(DELETE_THREAD, (str(thread_id),))
 
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Delete all checkpoints but the newest (or all), and the messages that none needs."""
-        await super().aprune(thread_ids, strategy=strategy)
-        for thread_id in map(str, thread_ids):
-            self._stored.forget_thread(thread_id)
-            async with self._cursor() as cur:
-                await delete_unused(cur, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what the runs wrote; a server's `rollback` needs it, the base class lacks it.
-
-        Their messages go with the next prune: a run that has begun meanwhile may need one again.
-        """
-        async with self._cursor() as cur:
-            await cur.execute(DELETE_RUNS, {"runs": list(run_ids)})
-
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - base
-        """Return the version after `current`, in a third of the base class's characters.
-
-        Each checkpoint names some twenty versions. They sort as texts, after longer ones of the
-        base class, too; the random part keeps forks of one checkpoint apart.
-        """
-        number = int(str(current).partition(".")[0]) + 1 if current else 1
-        apart = base64.urlsafe_b64encode(random.randbytes(6)).decode()  # noqa: S311 - no secret
-        return f"{number:08d}.{apart}"
-
-    async def owner_of(self, thread_id: str) -> str:
-        """Return whose thread it is, without loading it; empty where nobody has written to it."""
-        async with self._cursor() as cur:
-            await cur.execute(
-                "SELECT checkpoint->'channel_values'->>'owner' AS owner FROM checkpoints"
-                " WHERE thread_id = %s AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1",
-                (thread_id,),
-            )
-            row = await cur.fetchone()
-        return str((row and row["owner"]) or "")
-
-    async def threads_of(self, user_id: str) -> list[str]:
-        """Return the ids of the threads that the user's runs have written."""
-        async with self._cursor() as cur:
-            await cur.execute(erasure.THREADS, {"user": user_id})
-            return [str(row["thread_id"]) for row in await cur.fetchall()]
-
-    async def rewrite(self, thread_id: str, change: erasure.Change) -> int:
-        """Put all that a thread's checkpoints hold through `change`; return how much differs."""
-        async with self._cursor() as cur:
-            return await erasure.rewrite(cur, self.serde, thread_id, change)
-
-    async def refuse_user(self, user_id: str) -> None:
-        """Write no checkpoint of this user any more."""
-        async with self._cursor() as cur:
-            await cur.execute(erasure.MARK, (erasure.digest_of(user_id),))
-
-    async def allow_user(self, user_id: str) -> None:
-        """Write the user's checkpoints again."""
-        async with self._cursor() as cur:
-            await cur.execute(erasure.ALLOW, (erasure.digest_of(user_id),))
+        """Return the version after `current`."""
+        return versions.next_version(current)
 
     async def _load_checkpoint_tuple(self, value: DictRow) -> CheckpointTuple:
         """Put the messages in the place of their keys; they are what is known to be stored."""
         found = await super()._load_checkpoint_tuple(value)
+        found = found._replace(checkpoint=versions.sortable(found.checkpoint))
         keys: Any = found.checkpoint["channel_values"].get(CHANNEL)
         place = _place(found.config)
         self._stored.forget(place)
         if isinstance(keys, MessageKeys):
-            async with self._cursor() as cur:
-                messages = await load(cur, self.serde, place, keys)
+            try:
+                async with self._cursor() as cur:
+                    messages = await load(cur, self.serde, place, keys)
+            except LookupError:
+                if await self.has(place, found.checkpoint["id"]):
+                    raise
+                return GONE
             found.checkpoint["channel_values"][CHANNEL] = messages
-            self._stored.remember(place, keys.keys)
+            self._stored.remember(place, found.checkpoint["id"], keys.keys)
         return found
 
 
 def _slim(
     config: RunnableConfig, metadata: CheckpointMetadata, left_out: Collection[str]
 ) -> tuple[Any, Any]:
-    """Return what is written about a run, cleaned: no `left_out`, save what it is marked with."""
-    gone = set(left_out) - set(config.get("metadata") or ())
-    fields: dict[str, Any] = dict(config)
+    """Return what is written about a run, cleaned: no `left_out`, save what it is marked with.
+
+    What a server writes outside a run is marked with whose request it is, whatever that says.
+    """
+    mark = {OWNER: user_id} if (user_id := asking.get()) else {}
+    attached: dict[str, Any] = (config.get("metadata") or {}) | mark
+    gone = set(left_out) - attached.keys()
+    fields: dict[str, Any] = dict(config) | {"metadata": attached}
     for name in ("metadata", "configurable"):
         given: dict[str, Any] = fields.get(name) or {}
         fields[name] = {
@@ -274,7 +232,8 @@ def _slim(
             for key, value in given.items()
             if key not in gone
         }
-    return fields, clean({name: value for name, value in metadata.items() if name not in gone})
+    told = {name: value for name, value in metadata.items() if name not in gone}
+    return fields, clean(told) | mark
 
 
 def _are_messages(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What each attempt to compact a thread came to: receipts, kept for good (R18, R61, R62).
+"""What each attempt to compact a thread came to: receipts (R18, R61, R62).
 
 An item per attempt, whose key sorts by time. What a receipt lists without bound, the ids of the
 messages that it replaced, lies in parts of its own, so that no value grows near a megabyte. The

@@ -21,14 +21,14 @@ if TYPE_CHECKING:  # another store needs no driver
 
     Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
 
-SET_UP = tuple(
-    f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON store ({columns}) WHERE {held}"
+SET_UP = {
+    name: f"CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON store ({columns}) WHERE {held}"
     for name, columns, held in (
         ("store_day", "(value->'day'), prefix text_pattern_ops", "value->'day' IS NOT NULL"),
         ("store_same", "(value->'same'), prefix text_pattern_ops", "value->'same' IS NOT NULL"),
         ("store_saved", "prefix text_pattern_ops", "value->'promoted' = 'true'::jsonb"),
     )
-)
+}
 """Indexes for the filters by which the ledger is read, spelled as the store spells them."""
 KEYS = """SELECT prefix, key, value->>'day' AS day, value->>'is' AS verdict, ARRAY(
         SELECT fact->>'key' FROM jsonb_array_elements(value->'facts') AS fact) AS facts,
@@ -50,7 +50,7 @@ async def _keys(
 ) -> dict[str, dict[str, list[str]]]:
     """Return the keys of the days' facts, by day and entry."""
     pool = getattr(store, "conn", None)
-    if hasattr(pool, "connection"):
+    if hasattr(pool, "getconn"):
         return await _from_postgres(cast("Pool", pool), user_id, days)
     read = {day: await ledger_archive.with_archived(store, user_id, day) for day in days}
     return {
@@ -62,13 +62,15 @@ async def _keys(
 async def _from_postgres(
     pool: "Pool", user_id: str, days: Collection[str]
 ) -> dict[str, dict[str, list[str]]]:
+    from psycopg.rows import dict_row  # noqa: PLC0415 - as above
+
     archive, entries, verdicts = (
         ".".join(space(user_id, *kind))
         for kind in ((ledger_archive.KIND,), ("ledger", "entries"), ("ledger", "verdicts"))
     )
     given = ([json.dumps(day) for day in days], [archive, entries, verdicts])
-    async with pool.connection() as connection:
-        rows = await (await connection.execute(KEYS, given)).fetchall()
+    async with pool.connection() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        rows = await (await cursor.execute(KEYS, given)).fetchall()
     hidden = {row["key"] for row in rows if row["prefix"] == verdicts and _hides(row)}
     found: dict[str, dict[str, list[str]]] = {}
     for place in (archive, entries):  # of one that is in both, the ledger's counts

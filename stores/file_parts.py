@@ -1,14 +1,19 @@
 """The parts that a large text is stored in: cut, cleaned, compressed, and back."""
 
 import base64
+import time
 import zlib
 from collections.abc import Mapping
+from typing import Any
+
+from langgraph.store.base import Item
 
 from everlong.stores.text import clean_text
 
 CHUNK_CHARS = 200_000
 ZIP_LEVEL = 3
 WORTHWHILE_SHARE = 0.8
+NEW_SECONDS = 86_400.0
 
 
 def pieces_of(text: str, chars: int) -> list[str]:
@@ -49,3 +54,15 @@ def unpacked(value: Mapping[str, str]) -> str:
     if "text" in value:
         return value["text"]
     return zlib.decompress(base64.b64decode(value["zip"])).decode()
+
+
+def is_new(item: Item) -> bool:
+    """Tell a file that was written within a day; after it, the same text again makes it new."""
+    return item.updated_at.timestamp() > time.time() - NEW_SECONDS
+
+
+def with_origin(first: Mapping[str, Any], again: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return where a text comes from: as it was first, with each thread that it came from since."""
+    known = {str(first.get("thread") or ""), *map(str, first.get("threads", ()))}
+    threads = sorted({*known, str(again.get("thread") or "")} - {""})
+    return {**first, "threads": threads} if len(threads) > 1 else first

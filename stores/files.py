@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, Item, PutOp
 
-from everlong.stores.file_parts import packed, pieces_of, storable, unpacked
+from everlong.stores.file_parts import is_new, packed, pieces_of, storable, unpacked, with_origin
 from everlong.stores.namespaces import space
 from everlong.stores.paging import (
     PAGE_CHARS,
@@ -61,7 +61,7 @@ async def write(
     *,
     origin: Mapping[str, Any] | None = None,
 ) -> File:
-    """Write a file as a whole; the same text again changes nothing, its first origin included."""
+    """Write a file as a whole; the same text again keeps its first origin."""
     _checked(path)
     text, file = await asyncio.to_thread(_prepared, path, text, clean(dict(origin or {})))
     return await _written(store, user_id, file, text)
@@ -72,13 +72,17 @@ async def keep(
 ) -> File:
     """Write a text that leaves the history to `evicted_path` of it."""
     text, file = await asyncio.to_thread(_prepared, "", text, clean(dict(origin or {})))
-    return await _written(store, user_id, replace(file, path=_path_of(file.digest)), text)
+    file = replace(file, path=f"{EVICTED}{file.digest}.txt")
+    return await _written(store, user_id, file, text)
 
 
 async def _written(store: BaseStore, user_id: str, file: File, text: str) -> File:
-    old = await find(store, user_id, file.path)
-    if old is not None and old.digest == file.digest:
-        return old
+    item = await store.aget(space(user_id, "files"), _checked(file.path))
+    old = File(**item.value) if item else None
+    if item and old and old.digest == file.digest:
+        file = replace(file, origin=with_origin(old.origin, file.origin))
+        if file.origin == old.origin and is_new(item):
+            return old
     places = _places(user_id, file)
     for first in range(0, len(places), PARTS_AT_ONCE):
         begin, end = (at * file.part_chars for at in (first, first + PARTS_AT_ONCE))
@@ -87,17 +91,15 @@ async def _written(store: BaseStore, user_id: str, file: File, text: str) -> Fil
         some = places[first : first + PARTS_AT_ONCE]
         puts = [PutOp(*place, one, index=False) for place, one in zip(some, values, strict=True)]
         await put_all(store, puts)
-    header = PutOp(space(user_id, "files"), file.path, asdict(file), index=False)
-    await put_all(store, [header])
-    if old is not None:
+    await put_all(store, [PutOp(space(user_id, "files"), file.path, asdict(file), index=False)])
+    if old and old.digest != file.digest:
         await put_all(store, [PutOp(*place, None) for place in _places(user_id, old)])
     return file
 
 
 async def remove(store: BaseStore, user_id: str, path: str) -> bool:
     """Remove a file; return whether there was one."""
-    file = await find(store, user_id, path)
-    if file is None:
+    if (file := await find(store, user_id, path)) is None:
         return False
     await store.adelete(space(user_id, "files"), path)
     await put_all(store, [PutOp(*place, None) for place in _places(user_id, file)])
@@ -178,11 +180,7 @@ async def read_page(  # noqa: PLR0913 - whose, which, from where, how much
 
 def evicted_path(text: str) -> str:
     """Return the path for a text that leaves the history: same text, same path."""
-    return _path_of(digest_of(clean_text(text)))
-
-
-def _path_of(digest: str) -> str:
-    return f"{EVICTED}{digest}.txt"
+    return f"{EVICTED}{digest_of(clean_text(text))}.txt"
 
 
 async def _start(store: BaseStore, user_id: str, file: File, line: int) -> int:

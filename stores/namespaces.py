@@ -8,10 +8,13 @@ label holds a `.`, which parts labels, or a `*`, which matches any.
 
 import hashlib
 import re
+from contextvars import ContextVar
 
 ROOT = "users"
 OWNER = "everlong_owner"
-"""In a checkpoint's metadata: whose run wrote it, from its first step on."""
+"""In the metadata of a checkpoint, or of a server's thread: whose it is, from its first step on."""
+asking: ContextVar[str] = ContextVar("everlong_asking", default="")
+"""Whose request a server works on; empty, where it has not found out."""
 LABEL_BYTES = 800
 """Longest label: three of them and a key fit in the 2,700 bytes of a Postgres index row."""
 KEY_BYTES = 64

@@ -21,6 +21,7 @@ from everlong.stores import day_places, embedding, indexing, word_table, work_ta
 from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.dsn import unavailable
 from everlong.stores.locks import ThreadLocks
+from everlong.stores.settings import settings
 from everlong.stores.text import clean, clean_text
 from everlong.stores.word_table import WordTable
 
@@ -37,6 +38,8 @@ POOL_SECONDS = 10.0
 """How long a caller waits for a connection."""
 UNEMBED = """DELETE FROM store_vectors USING unnest(%s::text[], %s::text[]) AS gone (prefix, key)
     WHERE store_vectors.prefix = gone.prefix AND store_vectors.key = gone.key"""
+STATE_OF_INDEX = """SELECT relkind = 'p' AS is_partitioned, to_regclass(%s) IS NOT NULL AS is_there
+    FROM pg_class WHERE oid = 'store'::regclass"""
 EXACT = "DROP INDEX IF EXISTS store_vectors_embedding_idx"
 """One user's vectors are a small part: an index of all finds too few of them, or none."""
 RECONNECT_SECONDS = 2.0
@@ -127,11 +130,22 @@ async def migrate(dsn: str, *, index: Index | None = None) -> None:
             if index:
                 await connection.execute(EXACT)
             await word_table.set_up(connection)
-            await connection.execute(work_table.SET_UP)
-            for statement in day_places.SET_UP:
-                await connection.execute(cast("Any", statement))
+            for name, statement in (*work_table.SET_UP.items(), *day_places.SET_UP.items()):
+                await _set_up_index(connection, name, statement)
         finally:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
+
+
+async def _set_up_index(
+    connection: psycopg.AsyncConnection[DictRow], name: str, statement: str
+) -> None:
+    """Make an index of the store that is missing; a partitioned table takes none concurrently."""
+    row = await (await connection.execute(STATE_OF_INDEX, (name,))).fetchone()
+    if row and row["is_there"]:
+        return
+    if row and row["is_partitioned"]:
+        statement = statement.replace(" CONCURRENTLY", "")
+    await connection.execute(cast("Any", statement))
 
 
 async def _check(connection: psycopg.AsyncConnection[DictRow]) -> None:
@@ -201,11 +215,13 @@ async def open_stores(
     *,
     pool_size: int = 20,
     lone_nodes: Collection[str] = (),
+    kept: int | None = None,
     index: Index | None = None,
 ) -> AsyncGenerator[Stores]:
     """Migrate, then open the checkpointer, the store and the thread locks.
 
-    `lone_nodes` as in `PooledSaver`: the nodes of a graph that has the database's threads alone.
+    `lone_nodes` as in `PooledSaver`: the nodes of a graph that has the database's threads alone;
+    `kept`, too, else as the process's settings say.
     `index` is the store's index by meaning; without it the one that the settings ask for, if any.
 
     Raises:
@@ -214,5 +230,6 @@ async def open_stores(
     index = index or embedding.configured()
     await migrate(dsn, index=index)
     async with open_pool(dsn, size=pool_size) as pool, ThreadLocks(dsn) as locks:
-        store = PostgresStore(pool, index=index)
-        yield Stores(saver=PooledSaver(pool, lone_nodes=lone_nodes), store=store, locks=locks)
+        kept = settings().checkpoints_kept if kept is None else kept
+        saver = PooledSaver(pool, lone_nodes=lone_nodes, kept=kept)
+        yield Stores(saver=saver, store=PostgresStore(pool, index=index), locks=locks)

@@ -3,7 +3,7 @@
 Time is the caller's instant. A step that is done again, also after a crash, is harmless.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
@@ -17,6 +17,8 @@ from everlong.stores.records import all_items, put_all
 
 STEP = 200
 """Most entries or messages that one step looks at."""
+KEPT_ENTRIES = 10_000
+"""Of a user's ledger; of more, the oldest that MEMORY.md has taken up go to the archive."""
 MOST_PASSED = 50
 """So many messages that have to stay are passed by; where there are more, a step ends."""
 
@@ -39,6 +41,10 @@ class Needed:
     """What the history holds, and what its compaction took out of it."""
     ranges: Sequence[tuple[int, int]] = ()
     """First and last numbers of what a flush has still to read."""
+    receipts: Collection[str] = ()
+    """Ids of the compactions that can be undone."""
+    count: int = 0
+    """How many messages the transcript has had; 0: not known, then none is one too many."""
 
     def holds(self, number: int, message_id: str) -> bool:
         """Tell whether a message has to stay."""
@@ -48,7 +54,7 @@ class Needed:
 async def archive_old_entries(
     store: BaseStore, user_id: str, *, instant: str, days: int, most: int = STEP
 ) -> Step:
-    """Move entries older than so many days into the archive: those that MEMORY.md has taken up.
+    """Move old entries, or too many, into the archive: those that MEMORY.md has taken up.
 
     An entry with a fact that waits for a review stays, too. `days` 0: nothing moves.
     """
@@ -57,10 +63,13 @@ async def archive_old_entries(
     if not days or document is None:
         return Step()
     line = (*document.line, document.version)
+    entries = await ledger.entries(store, user_id)
     due = [
         entry
-        for entry in await ledger.entries(store, user_id)
-        if entry.consumed_by in line and not entry.doubtful and _is_before(entry.at, instant, days)
+        for number, entry in enumerate(entries, KEPT_ENTRIES - len(entries))
+        if entry.consumed_by in line
+        and not entry.doubtful
+        and (number < 0 or is_before(entry.at, instant, days))
     ]
     under = document.written_at
     if not due or not await ledger_archive.move(
@@ -78,19 +87,30 @@ async def remove_old_messages(  # noqa: PLR0913 - whose, what, when, how much
     *,
     instant: str,
     days: int,
+    kept: int = 0,
     most: int = STEP,
+    noted: bool = True,
 ) -> Step:
-    """Remove a thread's messages older than so many days from its transcript, oldest first.
+    """Remove a thread's messages that are too old, or too many, from its transcript, oldest first.
 
-    Where the next step begins is kept with the user's records. `days` 0: nothing goes.
+    That is older than so many `days`, or before the newest `kept`; 0: none. Where the next step
+    begins is kept with the user's records; and when this was, where it is to be `noted` though
+    nothing is due.
     """
-    if not days:
+    beyond = needed.count - kept if kept else 0
+
+    def is_due(item: SearchItem) -> bool:
+        return _number(item) < beyond or bool(days and is_before(item.value["at"], instant, days))
+
+    if not (days or kept):
         return Step()
     first = await _first(store, user_id, thread_id)
+    if not (first or noted) and not await _begins_with(store, user_id, thread_id, is_due):
+        return Step()
     passed = await _passed(store, user_id, thread_id, first, most)
     window = await _window(store, user_id, thread_id, first, most)
-    old = list(takewhile(lambda item: _is_before(item.value["at"], instant, days), window))
-    due = [item for item in passed if _is_before(item.value["at"], instant, days)] + old
+    old = list(takewhile(is_due, window))
+    due = [item for item in passed if is_due(item)] + old
     gone = [item for item in due if not needed.holds(_number(item), item.value["message_id"])]
     await put_all(store, [PutOp(item.namespace, item.key, None) for item in gone])
     await _remove_files(store, user_id, gone)
@@ -100,8 +120,11 @@ async def remove_old_messages(  # noqa: PLR0913 - whose, what, when, how much
         first = _number(stay[MOST_PASSED])
     elif window:
         first = _number(window[len(old)]) if len(old) < len(window) else _number(window[-1]) + 1
-    first = first if passed or window else 0
-    await _keep(store, user_id, thread_id, first, instant if is_last else "")
+    if passed or window or noted:
+        first = first if passed or window else 0
+        await _keep(store, user_id, thread_id, first, instant if is_last else "")
+    else:  # nothing is left to have a place in
+        await store.adelete(space(user_id, "retention"), key(thread_id))
     return Step(removed=len(gone), is_last=is_last)
 
 
@@ -119,6 +142,14 @@ async def _first(store: BaseStore, user_id: str, thread_id: str) -> int:
 async def _keep(store: BaseStore, user_id: str, thread_id: str, first: int, at: str) -> None:
     value = {"first": first, "at": at}
     await put_all(store, [PutOp(space(user_id, "retention"), key(thread_id), value, index=False)])
+
+
+async def _begins_with(
+    store: BaseStore, user_id: str, thread_id: str, is_due: Callable[[SearchItem], bool]
+) -> bool:
+    """Tell by its first message alone whether a thread has one that is due."""
+    found = await _window(store, user_id, thread_id, 0, 1)
+    return not found or is_due(found[0])
 
 
 async def _passed(
@@ -156,5 +187,6 @@ def _number(item: SearchItem) -> int:
     return int(item.value["number"])
 
 
-def _is_before(at: str, instant: str, days: int) -> bool:
+def is_before(at: str, instant: str, days: int) -> bool:
+    """Tell what was so many days before an instant."""
     return moment(at) < moment(instant) - timedelta(days=days)

@@ -23,9 +23,10 @@ CLAIM_LOCK = 0x6576_6C77  # "evlw"
 _NOW = SQL("extract(epoch FROM clock_timestamp())::float8")
 _IS_WORK = SQL("split_part(prefix, '.', 3) = 'work'")
 _MINE = SQL("(%(prefix)s::text IS NULL OR prefix = %(prefix)s)")
-SET_UP = SQL(
-    "CREATE INDEX CONCURRENTLY IF NOT EXISTS store_work ON store ((value->>'status'), key) WHERE {}"
-).format(_IS_WORK)
+SET_UP = {
+    "store_work": "CREATE INDEX CONCURRENTLY IF NOT EXISTS store_work"
+    f" ON store ((value->>'status'), key) WHERE {_IS_WORK.as_string()}"
+}
 CLAIM = SQL("""
     WITH due AS (
         SELECT prefix, key, value, created_at FROM store

@@ -19,7 +19,7 @@ from everlong.nodes import budget
 from everlong.nodes.context import Context
 from everlong.stores.postgres import open_stores
 
-pytest_plugins = ["fix_postgres", "fix_openai", "fix_server"]
+pytest_plugins = ["fix_postgres", "fix_openai", "fix_server", "fix_settings", "fix_users"]
 
 hypothesis_settings.register_profile(
     "everlong",
@@ -68,7 +68,8 @@ async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
     if request.param == "memory":
         yield Backend(InMemorySaver(), InMemoryStore())
         return
-    async with open_stores(request.getfixturevalue("dsn"), pool_size=4) as stores:
+    kept = getattr(request.module, "CHECKPOINTS_KEPT", None)
+    async with open_stores(request.getfixturevalue("dsn"), pool_size=4, kept=kept) as stores:
         yield Backend(stores.saver, stores.store)
 
 

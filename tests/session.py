@@ -12,11 +12,16 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from conversation import Conversation
 from everlong.nodes.context import Context
+from everlong.nodes.errors import InvalidInputError
+from everlong.stores import transcripts
 from everlong.stores.postgres import Stores, open_stores
 from failing_store import FailingStore
 from observed import Observed
 from session_cast import SLACK_TOKENS, Cast
 from session_record import Record, check_kept, check_pins
+
+KEPT = 3
+"""Checkpoints of a thread; with what comes between two prunes, a few calls."""
 
 
 class World:
@@ -32,7 +37,7 @@ class World:
         self.stores = self.runner.run(self._opened())
 
     async def _opened(self) -> Stores:
-        self._open = open_stores(self.dsn, pool_size=4)
+        self._open = open_stores(self.dsn, pool_size=4, kept=KEPT)
         return await self._open.__aenter__()
 
     def restart(self) -> Stores:
@@ -85,6 +90,30 @@ class Session:
             tools=self.cast.tools,
             thread_id=f"thread of {self.user}",
         )
+
+    def is_there(self, checkpoint: str) -> bool:
+        """Tell whether a checkpoint was not pruned since."""
+        place = {"thread_id": self.talk.thread_id, "checkpoint_id": checkpoint}
+        found = self.world.runner.run(self.talk.saver.aget_tuple({"configurable": place}))
+        return found is not None
+
+    def is_refused_at(self, gone: str) -> None:
+        """Go on from a checkpoint that was pruned: nothing changes, and no model is asked."""
+        before = self.world.runner.run(self._all_kept())
+        self.world.runner.run(self._refused(gone))
+        assert self.world.runner.run(self._all_kept()) == before
+        self.world.seen["fork of what is gone"] += 1
+
+    async def _refused(self, gone: str) -> None:
+        with pytest.raises(InvalidInputError, match="checkpoint_id"):
+            await self.talk.send({"messages": [HumanMessage("Go on.", id="never")]}, at=gone)
+        assert self.talk.last_call.requests == []
+
+    async def _all_kept(self) -> tuple[Any, ...]:
+        """Return what of the thread is stored, as far as a call could change it."""
+        newest = await self.talk.graph.aget_state(self.talk.config)
+        entries = await transcripts.read(self.store, self.user, self.talk.thread_id)
+        return newest.config, newest.values, entries
 
     def asks(self, text: str, *, pin: bool = False, **how: Any) -> None:
         """Send a user's message."""

@@ -106,7 +106,7 @@ def main() -> None:
             stack = AsyncExitStack()
             store = runner.run(stack.enter_async_context(opened(args.store, home)))
             backend = Backend(store, runner, facts=args.facts)
-            print(args.set, args.store, evaluate(conversations, backend.build))  # noqa: T201
+            print(args.set, args.store, evaluate(conversations, backend.build))
             runner.run(stack.aclose())
     finally:
         shutil.rmtree(home, ignore_errors=True)

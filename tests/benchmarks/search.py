@@ -164,7 +164,7 @@ async def measure(
         await search(query)
     taken = [await timed(lambda query=query: search(query), repeats) for query in queries]
     p50, p95 = median(taken), quantiles(taken, n=20)[-1]
-    print(  # noqa: T201 - what it is for
+    print(
         f"{name:28} p50 {p50:6.1f} ms  p95 {p95:6.1f} ms  max {max(taken):6.1f} ms"
         f"  reading {reading_ms:7.0f} ms ={reading_ms / p50:5.0f} p50 ={reading_ms / p95:5.0f} p95",
         flush=True,
@@ -173,7 +173,7 @@ async def measure(
 
 def told(what: str, milliseconds: float) -> None:
     """Print a step."""
-    print(f"{what:32} {milliseconds / 1_000:8.1f} s", flush=True)  # noqa: T201
+    print(f"{what:32} {milliseconds / 1_000:8.1f} s", flush=True)
 
 
 async def run(dsn: str, args: argparse.Namespace) -> None:

@@ -3,7 +3,6 @@
 import psycopg
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
-from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from psycopg.rows import dict_row
 
@@ -172,14 +171,3 @@ async def test_many_threads_forget_the_oldest_and_stay_right(pool, monkeypatch):
 
 async def test_a_second_migration_changes_nothing(dsn):
     await migrate(dsn)
-
-
-async def test_versions_sort_as_they_come_and_after_those_of_the_base_class(pool):
-    saver = PooledSaver(pool)
-    versions = [None]
-    for _ in range(12):
-        versions.append(saver.get_next_version(versions[-1], None))
-    assert versions[1:] == sorted(versions[1:])
-    old = AsyncPostgresSaver.get_next_version(saver, f"{1041:032}.0.5", None)
-    assert saver.get_next_version(old, None) > old
-    assert saver.get_next_version(old, None) != saver.get_next_version(old, None)

@@ -160,6 +160,9 @@ class Sessions(Session, RuleBasedStateMachine):
     @rule(back=st.integers(1, 30), text=texts)
     def fork(self, back: int, text: str) -> None:
         checkpoint, record = self.saved[-1 - back % len(self.saved)]
+        if not self.is_there(checkpoint):
+            self.is_refused_at(checkpoint)
+            return
         self.record, self.forked, self.paused = record.copy(), True, False
         self.asks(TEXTS[text], at=checkpoint)
 
@@ -179,6 +182,7 @@ EXPECTED = (
     "preview of a user message",
     "ended by ContextOverflowError",
     "forked",
+    "fork of what is gone",
     "paused",
 )
 

@@ -23,6 +23,9 @@ MOST_ERROR = 0.05
 SCHEMAS_TOKENS = 900
 NO_COUNT = {"trigger_messages": 0, "window_tokens": 200_000}
 
+CHECKPOINTS_KEPT = 0
+"""Every step's figures are looked at."""
+
 
 def true_tokens(message: BaseMessage, tokenizer: str) -> int:
     """Count a message as this tokenizer does, where its text is a sample; ours knows no better."""

@@ -255,3 +255,18 @@ class Crashing(InMemoryStore):
                 self.puts_left -= 1
             found += await super().abatch([op])
         return found
+
+
+async def test_of_too_many_entries_the_oldest_move_however_young(
+    store: BaseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "KEPT_ENTRIES", 2)
+    first, doubted, *others = [
+        await add(store, "first", 4),
+        await add(store, "doubted", 3, doubt="nobody said so"),
+        *[await add(store, text, 2) for text in ("third", "fourth")],
+    ]
+    await write(store, "# Known", first, doubted, *others)
+    assert await step(store, days=0) == (0, True)
+    assert await step(store) == (1, True)
+    assert await texts(store) == (["doubted", "third", "fourth"], ["first"])

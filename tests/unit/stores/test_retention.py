@@ -1,6 +1,7 @@
 """Old messages leave a transcript a step at a time; what is needed stays."""
 
 from datetime import timedelta
+from typing import Any
 
 from langchain_core.messages import HumanMessage
 from langgraph.store.base import BaseStore
@@ -118,3 +119,33 @@ async def test_other_threads_and_users_are_left_alone(store: BaseStore) -> None:
     await sweep(store)
     assert await left(store, "t2") == [0, 1]
     assert len(await transcripts.read(store, "eve", "t")) == 1
+
+
+async def test_of_too_many_the_oldest_go_however_young_and_what_is_needed_stays(
+    store: BaseStore,
+) -> None:
+    await said(store, 10, days=1)
+
+    async def sweep_to(kept: int, **needed: Any) -> int:
+        done = await retention.remove_old_messages(
+            *(store, "u", "t", Needed(**needed)), instant=NOW, days=0, kept=kept
+        )
+        return done.removed
+
+    assert await sweep_to(4) == 0
+    assert await sweep_to(10, count=10) == 0
+    assert await sweep_to(4, count=10, message_ids={"m1"}, ranges=[(3, 3)]) == 4
+    assert await left(store) == [1, 3, 6, 7, 8, 9]
+    assert await sweep_to(0, count=10) == 0
+    assert await sweep_to(4, count=10) == 2
+
+
+async def test_nothing_is_remembered_of_a_thread_that_a_sweep_has_emptied(store: BaseStore) -> None:
+    await said(store, 3, days=300)
+    place = (store, "u", "t", Needed())
+    is_last = False
+    while not is_last:
+        done = await retention.remove_old_messages(*place, instant=NOW, days=180, noted=False)
+        is_last = done.is_last
+    assert await left(store) == []
+    assert await all_items(store, ("users", "u")) == []
