@@ -9,7 +9,7 @@ try:
 
     from everlong.graph.cli_errors import never_fail_to_print, one_line, show_warnings, trace
     from everlong.graph.cli_memory_group import memory
-    from everlong.graph.cli_options import Debug, Dsn, Model, Thread, User
+    from everlong.graph.cli_options import Debug, Dsn, Model, Thread, User, Version
     from everlong.graph.cli_upkeep import upkeep
     from everlong.graph.terminal import STARTING, put_error, waiting
 except ImportError:  # the command is installed with the package, its libraries with the extra
@@ -29,7 +29,9 @@ app.add_typer(memory, name="memory", help="See, correct or remove what is rememb
 
 
 @app.callback()
-def everlong(dsn: Dsn = None, model: Model = None, _debug: Debug = False) -> None:
+def everlong(
+    dsn: Dsn = None, model: Model = None, _version: Version = False, _debug: Debug = False
+) -> None:
     """Conversations that never end: compaction, eviction and memory on Postgres.
 
     The options below hold for every command, and may be given before or after its name. A `.env`
@@ -51,7 +53,8 @@ def chat(
         typer.Option(
             metavar="MODULE:NAME",
             show_default=False,
-            help="Tools of your own: a list in a Python module, such as shop.tools:TOOLS.",
+            help="Tools of your own: a list in a Python module, such as shop.tools:TOOLS; several "
+            "by commas. Else EVERLONG_TOOLS.",
         ),
     ] = None,
     dsn: Dsn = None,

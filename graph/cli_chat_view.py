@@ -11,8 +11,13 @@ from langgraph.types import Interrupt
 from everlong.graph.cli_events import line_of
 from everlong.graph.terminal import Waiting, out, put
 from everlong.graph.wrapping import Flow, Plain, shortened
+from everlong.nodes.approval import question_in
 from everlong.nodes.transcript import is_summary
 
+HOW_TO_AGREE = (
+    'Your next line is the answer: yes; no; no: why not; or a decision as JSON, such as {"type": '
+    '"edit", "edited_action": {"args": {...}}}.'
+)
 TOOL_CHARS = 200
 ECHO_CHARS = 600
 LOOKING, THINKING, KEEPING, COMPACTING = (
@@ -91,10 +96,11 @@ class View:
         """Show what waits for a person."""
         self.end()
         more = f" ({left} in all)" if left > 1 else ""
-        value = interrupt.value
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = question_in(interrupt.value)
+        how = HOW_TO_AGREE if text else "Your next line is the answer."
+        text = text or _said(interrupt.value)
         put(f"{text}", lead=f"  approval needed{more}: ", lead_style="bold yellow", indent="    ")
-        put("  Your next line is the answer.", style="dim")
+        put(f"  {how}", style="dim")
 
     def _words(self, ident: str, text: str) -> None:
         """Write what has come of an answer."""
@@ -171,6 +177,10 @@ def _last_exchange(spoken: Sequence[BaseMessage]) -> list[tuple[str, str]]:
     answers = [str(one.text) for one in spoken[asked[-1] :] if one.type == "ai" and one.text]
     shown = [("you", str(spoken[asked[-1]].text))]
     return [*shown, ("everlong", answers[-1])] if answers else shown
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _json(value: Any) -> str:

@@ -12,7 +12,7 @@ from everlong.graph.terminal import Waiting, out
 async def demo(*, as_json: bool, dsn: str | None) -> int:
     """Run the examples and show each as it is done; 1 where a number does not come out."""
     done: list[Example] = []
-    async with opened_agent(dsn) as agent:
+    async with opened_agent(dsn, mcp={}) as agent:
         spinner = Waiting()
         spinner.begin("Running the examples")
         async for example in examples(agent):

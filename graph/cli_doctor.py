@@ -27,6 +27,7 @@ from everlong.nodes.context import Context
 from everlong.nodes.errors import EverlongError
 from everlong.nodes.inner import ask
 from everlong.nodes.models import explain, load, window
+from everlong.nodes.tool_source import ToolSource
 from everlong.stores.database import open_database
 from everlong.stores.diagnosis import DATABASE_ERRORS, diagnose
 from everlong.stores.dsn import place_of
@@ -44,6 +45,7 @@ TINY = "Answer with the one word OK."
 UNKNOWN_WINDOW = "window not known: set EVERLONG_COMPACTION__WINDOW_TOKENS"
 ASK_SECONDS = 60.0
 NAME_CELLS = 12
+TOOL_CHARS = 300
 WIDE_CELLS = 100
 
 
@@ -78,6 +80,8 @@ async def doctor(*, dsn: str | None, model: str | None, ask_model: bool) -> int:
     await _database(found, dsn)
     context = _settings(found, model)
     limits = await _models(found, context, ask_model=ask_model) if context else None
+    if context:
+        await _tools(found)
     if context:
         _show_settings(context, limits, dsn=dsn, options=("model",) if model else ())
     put()
@@ -169,6 +173,32 @@ async def _model(found: Findings, role: str, name: Any, *, ask_model: bool) -> N
     except Exception as error:  # noqa: BLE001 - a model's errors are its provider's own
         trace(error)
         found.broken(role, explain(error, name))
+
+
+async def _tools(found: Findings) -> None:
+    """Check the tools from outside: import what is named, start each MCP server and end it."""
+    source = ToolSource()
+    try:
+        own = source.check()[0].own
+        with waiting("Starting MCP servers"):
+            offered = sorted((await source.toolbox()).own)
+            problems = await source.problems()
+    except EverlongError as error:
+        trace(error)
+        found.broken("tools", one_line(error))
+        return
+    finally:
+        await source.close()
+    if offered:
+        found.good(
+            "tools",
+            f"{len(own)} of yours, {len(offered) - len(own)} of MCP servers: "
+            f"{shortened(', '.join(offered), TOOL_CHARS)}",
+        )
+    for name, why in problems.items():
+        found.broken(
+            "mcp server", f"{name} does not start ({why}). Try its command or URL by hand."
+        )
 
 
 def _access(model: BaseChatModel) -> str:

@@ -1,26 +1,23 @@
 """Open what a command works on, showing progress, and say where it is."""
 
-import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib import import_module
-from pathlib import Path
-from typing import Any, cast
 
-from langchain_core.tools import BaseTool
 from langgraph.store.base import BaseStore
 
 from everlong.graph.cli_settings import check_process
 from everlong.graph.runtime import Agent, open_agent
 from everlong.graph.terminal import waiting
-from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.mcp_config import Given
+from everlong.nodes.tool_paths import Tool, tools_at
 from everlong.stores.database import open_database
 from everlong.stores.dsn import place_of
 from everlong.stores.embedded import default_home
 from everlong.stores.postgres import Stores, open_stores
 from everlong.stores.settings import settings
 
-Tools = Sequence[BaseTool | Callable[..., Any]]
+Tools = Sequence[Tool] | None
+"""None: those that `EVERLONG_TOOLS` names."""
 
 
 def where(dsn: str | None) -> str:
@@ -63,32 +60,27 @@ async def opened_stores(dsn: str | None) -> AsyncGenerator[tuple[str, Stores]]:
 
 
 @asynccontextmanager
-async def opened_agent(dsn: str | None, tools: Tools = ()) -> AsyncGenerator[Agent]:
+async def opened_agent(
+    dsn: str | None, tools: Tools = (), mcp: Given | None = None
+) -> AsyncGenerator[Agent]:
     """Yield the agent.
 
     Raises:
+        ToolsError: tools or servers that are named cannot be had.
         Exception: as `opened_store`.
     """
     async with AsyncExitStack() as stack:
         with waiting(f"Opening {where(dsn)}"):
             found = await stack.enter_async_context(open_database(dsn))
-            agent = await stack.enter_async_context(open_agent(tools=tools, dsn=found))
+            opening = open_agent(tools=tools, mcp=mcp, dsn=found)
+            agent = await stack.enter_async_context(opening)
         yield agent
 
 
-def tools_of(place: str | None) -> Tools:
-    """Return the tools that `module:name` names, looked for in the working folder, too.
+def tools_of(paths: str | None) -> Tools:
+    """Return the tools that `--tools` names; without it, None.
 
     Raises:
-        InvalidInputError: there are none.
+        ToolsError: there are none.
     """
-    if place is None:
-        return ()
-    module, _, name = place.partition(":")
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found: Any = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        msg = f"`--tools`: expected MODULE:NAME such as shop.tools:TOOLS; got {place!r} ({error})"
-        raise InvalidInputError(msg) from error
-    return cast("Tools", found if isinstance(found, Sequence) else (found,))
+    return None if paths is None else tools_at(paths, "--tools")

@@ -1,6 +1,7 @@
 """The options that commands share."""
 
 import re
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -39,6 +40,12 @@ def _debug(value: bool) -> bool:
     if value:
         show_everything()
     return value
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"everlong {version('everlong')}")
+        raise typer.Exit
 
 
 User = Annotated[
@@ -98,6 +105,10 @@ Model = Annotated[
 Debug = Annotated[
     bool,
     typer.Option("--debug", callback=_debug, help="Show tracebacks and everything that is logged."),
+]
+Version = Annotated[
+    bool,
+    typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
 ]
 Day = Annotated[
     str | None,

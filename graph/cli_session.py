@@ -17,6 +17,7 @@ from everlong.graph.cli_errors import one_line, trace
 from everlong.graph.runtime import Agent
 from everlong.graph.terminal import put_error
 from everlong.graph.wrapping import shortened
+from everlong.nodes.approval import refused_answer
 from everlong.nodes.context import Context
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.models import explain
@@ -194,7 +195,8 @@ class Session:
         trace(error)
         self.has_failed = True
         ours = isinstance(error, STORE_ERROR)
-        put_error(one_line(error) if ours else explain(error, self.context.model))
+        said = refused_answer(error)
+        put_error(said or (one_line(error) if ours else explain(error, self.context.model)))
         try:
             await self.settle()
         except STORE_ERROR as lost:

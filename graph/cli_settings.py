@@ -15,6 +15,7 @@ from everlong.stores.settings import PREFIX, Settings, environment, settings
 
 DEFAULT = "default"
 SHOWN_CHARS = 60
+ONLY_OF_A_RUN = ("user_id", "approve_tools")
 
 Path = tuple[str, ...]
 """A setting's name, section by section."""
@@ -72,7 +73,8 @@ def _troubles(error: ValidationError, chosen: Mapping[str, Any]) -> list[str]:
     for one in error.errors(include_url=False):
         path = tuple(str(part) for part in one["loc"] if not str(part).startswith("function-"))
         said = one["msg"].removeprefix("Value error, ")
-        got = "" if isinstance(one["input"], dict) or "got" in said else f"; got {one['input']!r}"
+        told = isinstance(one["input"], dict) or "got" in said or path[:1] == ("auth",)
+        got = "" if told else f"; got {one['input']!r}"  # what is said of `auth` repeats no secret
         if path and path[0] in chosen:
             source = f"--{path[0].removesuffix('_id')}"
         else:
@@ -97,6 +99,14 @@ def process_settings() -> list[Setting]:
         "embed": values.embed or "(none: searches by words)",
         "embed_dims": _shown(values.embed_dims),
         "trust_context_user": _shown(values.trust_context_user),
+        "thread_wait_seconds": _shown(values.thread_wait_seconds),
+        "auth": str(values.auth),
+        "tools": _shown(values.tools or None),
+        "mcp": "(JSON)" if "{" in values.mcp else _shown(values.mcp or None),
+        "approve_tools": _shown(values.approve_tools),
+        "tool_seconds": _shown(values.tool_seconds),
+        "checkpoints_kept": _shown(values.checkpoints_kept),
+        "checkpoint_days": _shown(values.checkpoint_days),
     }
     given = values.model_fields_set
     return [
@@ -122,7 +132,7 @@ def run_settings(
             source = "follows from keep_messages"
         text = _shown(value) + (derived.get(name, "") if value in (0, -1) else "")
         found.append(Setting(name=name, value=text, source=source))
-    return [one for one in found if one.name != "user_id"]
+    return [one for one in found if one.name not in ONLY_OF_A_RUN]
 
 
 def _derived(limits: Limits) -> dict[str, str]:
@@ -170,6 +180,8 @@ def _shown(value: Any) -> str:
         return "(none)"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        value = tuple(f"{name}: {one:,}" for name, one in cast("dict[str, Any]", value).items())
     if isinstance(value, tuple):
         return ", ".join(map(str, cast("tuple[Any, ...]", value))) or "(empty)"
     if isinstance(value, int | float):

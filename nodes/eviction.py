@@ -65,7 +65,7 @@ async def _preview(
     call = message.tool_call_id if isinstance(message, ToolMessage) else ""
     origin = {"tool": message.name or "", "call": call, "thread": run.thread_id}
     file = await files.keep(store, run.user_id, text, origin=origin)
-    _, preview_chars = eviction_limits(run.context, named)
+    _, preview_chars = eviction_limits(run.context, named, message.name)
     half = max(preview_chars // 2, 1)
     notice = NOTICE.format(
         chars=amount(file.chars, "character"),

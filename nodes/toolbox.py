@@ -34,12 +34,17 @@ class Toolbox:
         ValueError: two of the caller's tools have one name.
     """
 
+    sends = True
+    """Requests are built with it, so a summary's can extend the one that was sent last (R25)."""
+
     def __init__(self, tools: Sequence[BaseTool | Callable[..., Any]] = ()) -> None:
         own = ToolNode(tools).tools_by_name if tools else {}
         if len(own) < len(tools):
             msg = f"expected tools with different names; got {sorted(own)} for {len(tools)} tools"
             raise ValueError(msg)
         self._own: dict[str, BaseTool] = dict(own)
+        self.own = frozenset(own)
+        """The names of the caller's."""
         self._reading = tuple(_beside(tool, own) for tool in READING)
         ours = [tool for tool in (*self._reading, *MEMORY, *SESSIONS) if tool.name not in own]
         self.node = ToolNode([*own.values(), *ours], handle_tool_errors=_as_result)

@@ -11,14 +11,15 @@ from langchain_core.messages import (
     InvalidToolCall,
     ToolCall,
     ToolMessage,
-    convert_to_messages,
 )
 from langgraph.errors import GraphInterrupt
 from langgraph.func import task
 from langgraph.runtime import Runtime
 from langgraph.types import Command, Interrupt
 
+from everlong.nodes.calling import Outcome, Round, called
 from everlong.nodes.context import Context
+from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.eviction import spilled
 from everlong.nodes.forgetting import TOOL, after_tools
 from everlong.nodes.models import load
@@ -30,12 +31,10 @@ from everlong.nodes.toolbox import Toolbox
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
 
-Outcome = BaseMessage | Command[Any]
 ROUND_CAP = (
     "Not run: this call has used its {most} rounds of tools. Answer now with what is known, and "
     "say what is still open."
 )
-NOT_OFFERED = "Not run: there is no tool {name!r} here. The tools are: {tools}."
 MALFORMED = (
     "Not run: the arguments were not valid JSON ({error}). Call {name} again with valid arguments."
 )
@@ -51,7 +50,9 @@ async def tools(
 
     Raises:
         GraphInterrupt: calls wait for a person; all of them in one.
+        InvalidInputError: what waits is a call of another agent.
     """
+    _refuse_foreign(state)
     run = run_of(state, runtime)
     await load(run.context.model)  # the forks ask for its window, perhaps first after a restart
     asking = cast("AIMessage", state.messages[-1])
@@ -61,7 +62,8 @@ async def tools(
         text = ROUND_CAP.format(most=run.context.max_tool_rounds)
         outcomes += [error_result(asking, str(call["id"]), text) for call in asking.tool_calls]
     else:
-        outcomes += await _outcomes(run, state, asking, toolbox)
+        snapshot = {field.name: getattr(state, field.name) for field in fields(state)}
+        outcomes += await _outcomes(Round(run=run, toolbox=toolbox, asking=asking, state=snapshot))
     call = state.call | {"tool_rounds": rounds}
     results, commands = _sorted(asking, outcomes)
     update = Update(messages=results, call=call)
@@ -70,65 +72,48 @@ async def tools(
     return [*commands, update] if commands else update
 
 
-async def _outcomes(run: Run, state: State, asking: AIMessage, toolbox: Toolbox) -> list[Outcome]:
+def _refuse_foreign(state: object) -> None:
+    """Refuse a call that another agent left waiting in the thread: its node is named as ours."""
+    if not isinstance(state, State):
+        msg = (
+            "expected a call of this agent to resume; the thread waits in one of another agent's. "
+            "Send a new message: that call is then closed as not answered. Or answer it there."
+        )
+        raise InvalidInputError(msg)
+
+
+async def _outcomes(these: Round) -> list[Outcome]:
     """Run every call to its end; keep the finished results before waiting for a person."""
-    snapshot = {field.name: getattr(state, field.name) for field in fields(state)}
-    noted: list[list[Outcome]] = []
-    offered = toolbox.offered(run.context)
-    running = [
-        _run_call(run, toolbox, call, snapshot, noted)
-        for call in asking.tool_calls
-        if call["name"] in offered
-    ]
+    # A task each, in the order of the message: what it has done is found again by its place.
+    running = [_run_call(these, call) for call in these.asking.tool_calls]
     try:
         ended = await asyncio.gather(*running, return_exceptions=True)
     except asyncio.CancelledError:
-        await asyncio.shield(_keep(run, asking, noted))
+        await asyncio.shield(_keep(these.run, these.asking, these.noted))
         raise
     finished = [outcomes for outcomes in ended if not isinstance(outcomes, BaseException)]
     stopped = [error for error in ended if isinstance(error, BaseException)]
     if stopped:
-        await _keep(run, asking, finished)
+        await _keep(these.run, these.asking, finished)
         _raise_all(stopped)
-    refused = [one for one in asking.tool_calls if one["name"] not in offered]
-    return [
-        *(outcome for outcomes in finished for outcome in outcomes),
-        *(_not_offered(asking, call, offered) for call in refused),
-    ]
+    return [outcome for outcomes in finished for outcome in outcomes]
 
 
 @task
-async def _run_call(
-    run: Run, toolbox: Toolbox, call: ToolCall, state: dict[str, Any], noted: list[list[Outcome]]
-) -> list[Outcome]:
+async def _run_call(these: Round, call: ToolCall) -> list[Outcome]:
     """Run one call; its result is in the checkpoint before the next step begins.
 
     It is noted at once, for a cancel that comes before that.
     """
-    given = {"__type": "tool_call_with_context", "tool_call": call, "state": state}
-    answered: Any = await toolbox.node.ainvoke(given)
-    parts = cast("list[Any]", answered if isinstance(answered, list) else [answered])
-    found = [outcome for part in parts for outcome in _unpacked(part)]
-    reader, named = toolbox.reader(run.context), state["named_windows"]
+    found = await called(these, call)
+    run, named = these.run, these.state["named_windows"]
+    reader = these.toolbox.reader(run.context)
     outcomes = [
         one if isinstance(one, Command) else await spilled(run, one, named=named, reader=reader)
         for one in found
     ]
-    noted.append(outcomes)
+    these.noted.append(outcomes)
     return outcomes
-
-
-def _unpacked(part: dict[str, Any] | Command[Any]) -> list[Outcome]:
-    """Take the messages out of an update or a command; a command that says more goes along."""
-    if isinstance(part, dict):
-        return list(part["messages"])
-    if part.graph is not None or not isinstance(part.update, dict):
-        return [part]
-    update = cast("dict[str, Any]", part.update)
-    rest = {name: value for name, value in update.items() if name != "messages"}
-    says_more = bool(rest) or bool(part.goto) or part.resume is not None
-    found = convert_to_messages(update.get("messages", []))
-    return [*found, *([replace(part, update=rest)] if says_more else [])]
 
 
 async def _keep(run: Run, asking: AIMessage, finished: Sequence[Sequence[Outcome]]) -> None:
@@ -173,12 +158,6 @@ def _storable(message: BaseMessage, asking: AIMessage) -> BaseMessage:
     content = clean(message.content) or NO_OUTPUT
     ident = message.id or f"result:{asking.id}:{message.tool_call_id}"
     return message.model_copy(update={"content": content, "id": ident})
-
-
-def _not_offered(asking: AIMessage, call: ToolCall, offered: Sequence[str]) -> ToolMessage:
-    """Refuse a tool that is not there, or is switched off: models call what they remember."""
-    text = NOT_OFFERED.format(name=call["name"], tools=", ".join(offered) or "none")
-    return error_result(asking, str(call["id"]), text)
 
 
 def _malformed(asking: AIMessage, call: InvalidToolCall) -> ToolMessage:
