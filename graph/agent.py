@@ -17,14 +17,15 @@ START ─▶ open_call ─▶ evict? ─▶ compact? ─▶ reason ─▶ flush_
   history ends in calls that still have to run
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from langchain_core.tools import BaseTool
 from langgraph.graph import END, START
+from langgraph.runtime import Runtime
 
+from everlong.graph.callers import checked
 from everlong.graph.guard import GuardedBuilder
 from everlong.graph.routes import (
     after_compact,
@@ -42,7 +43,8 @@ from everlong.nodes.flush_memory import flush_memory
 from everlong.nodes.open_call import open_call
 from everlong.nodes.reason import reason
 from everlong.nodes.state import Input, Output, State
-from everlong.nodes.toolbox import Toolbox
+from everlong.nodes.tool_paths import Tool
+from everlong.nodes.tool_source import ToolSource
 from everlong.nodes.tools import tools as run_tools
 
 Clock = Callable[[], datetime]
@@ -54,22 +56,30 @@ def utc_now() -> datetime:
 
 
 def build(
-    *, tools: Sequence[BaseTool | Callable[..., Any]] = (), clock: Clock = utc_now
+    *,
+    tools: Sequence[Tool] | ToolSource = (),
+    clock: Clock = utc_now,
+    defaults: Context | Mapping[str, Any] | None = None,
 ) -> GuardedBuilder:
     """Return the uncompiled graph, so that the caller chooses checkpointer and store.
 
+    `defaults` are the settings where a run's context, or that of a graph around it, does not say
+    otherwise. Inside another graph, compile with `checkpointer=True`.
+
     Raises:
         ValueError: two tools have one name.
+        InvalidInputError: a default is unknown or out of range.
     """
-    box = Toolbox(tools)
-    opening = partial(open_call, toolbox=box, clock=clock)
+    schemas: Any = {"context_schema": Context, "input_schema": Input, "output_schema": Output}
+    source = tools if isinstance(tools, ToolSource) else given(tools)
+    opening = partial(open_call, clock=clock)
     return (
-        GuardedBuilder(State, context_schema=Context, input_schema=Input, output_schema=Output)
-        .add_node("open_call", opening, metadata=about(open_call))
-        .add_node("evict", partial(evict, toolbox=box), metadata=about(evict))
-        .add_node("compact", partial(compact, toolbox=box), metadata=about(compact))
-        .add_node("reason", partial(reason, toolbox=box), metadata=about(reason))
-        .add_node("tools", partial(run_tools, toolbox=box), metadata=about(run_tools))
+        GuardedBuilder(State, **schemas, defaults=checked(defaults))
+        .add_node("open_call", using(opening, source), metadata=about(open_call))
+        .add_node("evict", using(evict, source), metadata=about(evict))
+        .add_node("compact", using(compact, source), metadata=about(compact))
+        .add_node("reason", using(reason, source), metadata=about(reason))
+        .add_node("tools", using(run_tools, source), metadata=about(run_tools))
         .add_node("flush_memory", flush_memory, metadata=about(flush_memory))
         .add_node("consolidate", consolidate, metadata=about(consolidate))
         .add_edge(START, "open_call")
@@ -83,9 +93,28 @@ def build(
     )
 
 
+def given(tools: Sequence[Tool]) -> ToolSource:
+    """Return these tools and no others."""
+    source = ToolSource(tools, mcp={})
+    source.check()
+    return source
+
+
+def using(node: Callable[..., Awaitable[Any]], source: ToolSource) -> Callable[..., Any]:
+    """Return the node with the tools that there are when it runs."""
+
+    async def run(state: State, runtime: Runtime[Context]) -> Any:
+        return await node(state, runtime, toolbox=await source.toolbox())
+
+    return run
+
+
 def about(node: Callable[..., Any]) -> dict[str, str]:
     """Return what drawings tell of a node: its docstring's first line."""
     return {"description": str(node.__doc__).partition("\n")[0]}
 
 
-graph = build().compile(name="everlong")
+named = ToolSource()
+graph = build(tools=named).compile(name="everlong")
+if __name__ != "everlong.graph.agent":  # a server loads this file by its path, and starts with it
+    named.check()

@@ -1,39 +1,58 @@
 """What stands before each run: what may not be in a thread never gets there."""
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, cast
 
-from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import merge_configs
-from langgraph._internal._constants import CONFIG_KEY_RUNTIME
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.errors import GraphInterrupt
 from langgraph.graph import StateGraph
-from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime, ServerInfo
-from langgraph.store.base import BaseStore
+from langgraph.runtime import Runtime
 from langgraph.types import Command, StateUpdate
 
+from everlong.graph.callers import (
+    Caller,
+    caller_inside,
+    held_by,
+    once_each,
+    over_defaults,
+    own_input,
+    runtime_of,
+    surrounding,
+    undivided,
+)
+from everlong.graph.exchange import (
+    brought,
+    has_history,
+    new_from_client,
+    new_from_parent,
+    replaced,
+)
+from everlong.graph.inputs import (
+    refuse_too_many_pins,
+    refuse_unreadable,
+    storable,
+    thread_of,
+)
+from everlong.graph.origins import refuse_gone
+from everlong.graph.ownership import (
+    is_forgotten,
+    owner_of,
+    refuse_other_owner,
+    refuse_stranger,
+)
+from everlong.graph.turns import alone, turn
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.forgetting import forgotten_user
+from everlong.nodes.internals import CHECKPOINTER, RUNTIME, Saver, whole
 from everlong.nodes.models import load_all
-from everlong.nodes.pins import most_pinned_tokens, pinned_tokens, refuse_too_many
 from everlong.nodes.state import Input, Output, State
-from everlong.nodes.transcript import is_pinned
-from everlong.stores.namespaces import OWNER, label
-from everlong.stores.text import clean_text
-from everlong.stores.tombstones import user_is_marked
-
-log = logging.getLogger("everlong.call")
-
-Saver = BaseCheckpointSaver[Any]
-NO_MESSAGE = (AttributeError, KeyError, NotImplementedError, TypeError, ValueError)
-"""What LangChain raises where something cannot be read as a message."""
+from everlong.stores.namespaces import OWNER
 
 
 class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
@@ -42,6 +61,30 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
     A node is too late: by then the input has changed messages and dropped a pending approval, and
     what is no message has made the thread unreadable until the next run.
     """
+
+    def __init__(self, *, defaults: Mapping[str, Any] | None = None, **given: Any) -> None:
+        super().__init__(**given)
+        self.defaults = defaults or {}
+        """Settings of a run whose context does not say otherwise."""
+
+    async def ainvoke(
+        self,
+        input: Any,  # noqa: A002 - the graph's own name
+        config: RunnableConfig | None = None,
+        **options: Any,
+    ) -> Any:
+        """Run a call; inside another graph, return only the messages that it brought.
+
+        Raises:
+            InvalidInputError: as `astream`.
+        """
+        base: Any = super()
+        try:
+            result = await base.ainvoke(input, config, **options)
+        except GraphInterrupt as pause:  # inside another graph: a call and its node say it both
+            raise GraphInterrupt(once_each(pause)) from None
+        full = whole(config)
+        return brought(result, own_input(input, full)) if surrounding(full) else result
 
     async def astream(
         self,
@@ -55,16 +98,27 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
 
         Raises:
             InvalidInputError: no messages, no user, one who was forgotten, an id that no store can
-                hold, or another user's thread.
+                hold, another user's thread, or a checkpoint that is not there.
             ModelUnavailableError: no model can be made of a name in the settings.
+            ThreadBusyError: another run holds the thread for too long.
         """
-        _refuse_unreadable(input)
-        user_id = await self._refuse_stranger(merge_configs(self.config, config), context)
-        marked = merge_configs(config, {"metadata": {OWNER: user_id}}) if user_id else config
-        running = super().astream(input, marked, context=context, **options)
-        async with aclosing(cast("AsyncGenerator[Any]", running)) as parts:
-            async for part in parts:
-                yield part
+        caller = self._caller(config, context)
+        if caller.is_inside:
+            input = own_input(input, caller.config)  # noqa: A001 - the graph's own name
+        refuse_unreadable(input)
+        async with turn(caller, thread_of(caller.config)) as has_begun, undivided(caller):
+            given = None if has_begun else input
+            user_id, kept = await self._admitted(caller, is_long=has_history(given))
+            if not caller.is_inside:
+                await refuse_gone(caller.saver, caller.config)
+            refuse_other_owner(given if isinstance(given, Command) else None, user_id)
+            given = await _new_in(given, kept, caller, user_id)
+            marks = _marks(caller, user_id)
+            marked = merge_configs(config, marks) if marks else config
+            running = super().astream(given, marked, context=caller.runtime.context, **options)
+            async with aclosing(cast("AsyncGenerator[Any]", running)) as parts:
+                async for part in parts:
+                    yield part
 
     def stream(self, *args: Any, **options: Any) -> Iterator[Any]:  # noqa: ARG002 - refused
         """Refuse: the nodes run asynchronously. `invoke` comes through here, too.
@@ -87,134 +141,99 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
         forks, but gives them no runtime to ask.
 
         Raises:
-            InvalidInputError: more would be pinned than may be.
+            InvalidInputError: more would be pinned than may be, or the thread made another's.
+            ThreadBusyError: a run holds the thread for too long.
         """
-        snapshot = await self.aget_state(config)
-        settings = snapshot.values.get("call", {}).get("settings", {})
-        for update in (update for step in supersteps for update in step):
-            _refuse_too_many_pins(snapshot.values, settings, update.values)
-        runtime = Runtime(context=Context(**settings), store=self.store)
-        told: RunnableConfig = {"configurable": {CONFIG_KEY_RUNTIME: runtime}}
-        return await super().abulk_update_state(merge_configs(config, told), supersteps)
+        async with alone(self.checkpointer, thread_of(merge_configs(self.config, config))):
+            await refuse_gone(cast("object", self.checkpointer), merge_configs(self.config, config))
+            snapshot = await self.aget_state(config)
+            settings = snapshot.values.get("call", {}).get("settings", {})
+            for update in (update for step in supersteps for update in step):
+                refuse_other_owner(update.values, str(snapshot.values.get("owner", "")))
+                refuse_too_many_pins(snapshot.values, settings, update.values)
+            runtime = Runtime(context=Context(**settings), store=self.store)
+            told: RunnableConfig = {"configurable": {RUNTIME: runtime}}
+            return await super().abulk_update_state(merge_configs(config, told), supersteps)
 
-    async def _refuse_stranger(self, config: RunnableConfig, context: Any) -> str:
-        """Return whose the run is; nobody's where this graph keeps nothing of it."""
-        thread_id = thread_of(config)
-        saver = cast("Saver | bool | None", self.checkpointer)
-        if thread_id is None or not isinstance(saver, BaseCheckpointSaver):
-            return ""  # nothing is kept, or a parent graph keeps it: then `open_call` refuses
-        runtime = runtime_of(config, context)
-        user_id = _storable("user_id", user_of(runtime))
-        owner, is_forgotten = await asyncio.gather(
-            _owner_of(saver, thread_id), _is_forgotten(self.store, user_id)
+    def _own_checkpoint_config(self, config: RunnableConfig) -> RunnableConfig:
+        """Keep one history per thread inside another graph, as `checkpointer=True` does.
+
+        Without one of its own it would sum up the parent's again in every call.
+        """
+        if self.checkpointer is None and CHECKPOINTER in config.get("configurable", {}):
+            own = self.copy({"checkpointer": True})
+            return own._own_checkpoint_config(config)  # noqa: SLF001 - our own class
+        return super()._own_checkpoint_config(config)
+
+    def _caller(self, config: RunnableConfig | None, context: Any) -> Caller:
+        """Return who calls, from where, and with which settings."""
+        full = whole(self.config, config)
+        own = cast("Saver | bool | None", self.checkpointer)
+        if parent := surrounding(full):
+            return caller_inside(full, parent, context, checkpointer=own, defaults=self.defaults)
+        given = over_defaults(self.defaults, context)
+        saver = own if isinstance(own, BaseCheckpointSaver) else None
+        runtime = runtime_of(full, given).override(store=self.store)
+        return Caller(config=full, runtime=runtime, saver=saver, is_inside=False)
+
+    async def _admitted(self, caller: Caller, *, is_long: bool) -> tuple[str, Mapping[str, Any]]:
+        """Return whose the run is, and what the thread holds where that is to be looked at.
+
+        Nobody's, where nothing is kept of it: then `open_call` refuses.
+        """
+        thread_id = thread_of(caller.config)
+        if thread_id is None or caller.saver is None:
+            return "", {}
+        user_id = storable("user_id", user_of(caller.runtime))
+        owner, kept, is_gone = await asyncio.gather(
+            owner_of(caller, thread_id),
+            self._kept(caller, is_long=is_long),
+            is_forgotten(caller.runtime.store, user_id),
         )
-        if is_forgotten:
+        if is_gone:
             raise InvalidInputError(forgotten_user(user_id))
-        if owner not in ("", user_id):
-            msg = (
-                f"`thread_id`: {thread_id!r} is not a thread of {user_id!r}. "
-                "Use an id of your own; a new id begins a new thread."
-            )
-            raise InvalidInputError(msg)
-        await load_all(context_of(runtime))
-        return user_id
+        for one in (owner, str(kept.get("owner", ""))):
+            refuse_stranger(user_id, thread_id, one)
+        await load_all(context_of(caller.runtime))
+        return user_id, kept
+
+    async def _kept(self, caller: Caller, *, is_long: bool) -> Mapping[str, Any]:
+        """Return what the thread holds; from outside only for a long input, since that costs."""
+        if caller.is_inside:
+            return await held_by(self, caller.config)
+        return (await self.aget_state(caller.config)).values if is_long else {}
 
 
 class GuardedBuilder(StateGraph[State, Context, Input, Output]):
     """A builder whose compiled graphs are guarded."""
 
+    def __init__(
+        self, *args: Any, defaults: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self.defaults = defaults or {}
+
     def compile(self, *args: Any, **options: Any) -> GuardedGraph:
         """Compile, as the base class does."""
         compiled = super().compile(*args, **options)
-        return GuardedGraph(**{k: v for k, v in vars(compiled).items() if k != "__orig_class__"})
+        given = {k: v for k, v in vars(compiled).items() if k != "__orig_class__"}
+        return GuardedGraph(defaults=self.defaults, **given)
 
 
-def thread_of(config: RunnableConfig) -> str | None:
-    """Return which thread a run is of; None where it is of none.
-
-    Raises:
-        InvalidInputError: its id is empty, too long, or holds what no store can hold.
-    """
-    thread_id = config.get("configurable", {}).get("thread_id")
-    return None if thread_id is None else _storable("thread_id", str(thread_id))
+def _marks(caller: Caller, user_id: str) -> RunnableConfig:
+    """Return what a run's configuration gets: whose it is, and inside another graph its place."""
+    found: RunnableConfig = {"metadata": {OWNER: user_id}} if user_id else {}
+    if caller.is_inside:
+        found["configurable"] = caller.config.get("configurable", {})
+    return found
 
 
-def _storable(name: str, ident: str) -> str:
-    """Refuse an id that checkpoints or the user's records could not be kept under."""
-    if ident != clean_text(ident):
-        msg = (
-            f"`{name}`: expected text without NUL and lone surrogates; got {ident!r}. "
-            "Choose another id."
-        )
-        raise InvalidInputError(msg)
-    try:
-        label(ident)
-    except ValueError as error:
-        msg = f"`{name}`: {error}"
-        raise InvalidInputError(msg) from error
-    return ident
-
-
-def _refuse_unreadable(given: Any) -> None:
-    """Refuse what LangGraph would store as input and then fail to add to the state."""
-    values: Any = given.update if isinstance(given, Command) else given
-    if not isinstance(values, Mapping):
-        return
-    fields = cast("Mapping[str, Any]", values)
-    wish = fields.get("request")
-    if wish is not None and not isinstance(wish, Mapping):
-        msg = f"`request`: expected an object such as `{{'compact': True}}`; got {wish!r}"
-        raise InvalidInputError(msg)
-    messages = fields.get("messages", [])
-    try:
-        convert_to_messages(
-            cast("list[Any]", messages if isinstance(messages, list) else [messages])
-        )
-    except NO_MESSAGE as error:
-        msg = f"`messages`: expected messages with `role` and `content`; got: {error}"
-        raise InvalidInputError(msg) from error
-
-
-def _refuse_too_many_pins(
-    values: Mapping[str, Any], settings: Mapping[str, Any], update: Any
-) -> None:
-    """Refuse an edit that pins more than may be; what a new thread begins with, `open_call` sees.
-
-    The window is that of the thread's last call.
-    """
-    given = cast("Mapping[str, Any]", update).get("messages") if isinstance(update, Mapping) else ()
-    edited = convert_to_messages(cast("list[Any]", given)) if isinstance(given, list) else []
-    if settings and any(is_pinned(message) for message in edited):
-        before: list[Any] = list(values.get("messages", ()))
-        after = cast("list[BaseMessage]", add_messages(before, list[Any](edited)))
-        window = settings.get("compaction", {}).get("window_tokens")
-        refuse_too_many(pinned_tokens(after), most_pinned_tokens(window))
-
-
-def runtime_of(config: RunnableConfig, context: Any) -> Runtime[Any]:
-    """Return what the nodes will see of the caller; LangGraph looks for a user in that place."""
-    user = config.get("configurable", {}).get("langgraph_auth_user")
-    known = user if hasattr(user, "identity") else None
-    return Runtime(
-        context=context, server_info=ServerInfo(assistant_id="", graph_id="", user=known)
-    )
-
-
-async def _is_forgotten(store: Any, user_id: str) -> bool:
-    """Tell whether nothing may be written for the user; a store that fails is no reason."""
-    if not isinstance(store, BaseStore):
-        return False
-    try:
-        return await user_is_marked(store, user_id)
-    except Exception:
-        log.exception("The store cannot be read; the call goes on without it")
-        return False
-
-
-async def _owner_of(saver: Saver, thread_id: str) -> str:
-    """Return whose thread it is; our own saver tells without loading it."""
-    tell = getattr(saver, "owner_of", None)
-    if tell is not None:
-        return await tell(thread_id)
-    found = await saver.aget_tuple({"configurable": {"thread_id": thread_id}})
-    return str(found.checkpoint["channel_values"].get("owner", "")) if found else ""
+async def _new_in(given: Any, kept: Mapping[str, Any], caller: Caller, user_id: str) -> Any:
+    """Return an input without what the thread has already, where the input may be that long."""
+    if not kept or not has_history(given):
+        return given
+    if caller.is_inside:
+        return new_from_parent(given, kept)
+    thread_id = str(thread_of(caller.config))
+    gone = await replaced(caller.runtime.store, user_id, thread_id, kept.get("compaction") or {})
+    return new_from_client(given, kept, gone)

@@ -8,7 +8,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 
-from everlong.graph.guard import runtime_of, thread_of
+from everlong.graph.callers import runtime_of
+from everlong.graph.inputs import thread_of
 from everlong.graph.runtime import Agent, Compiled, Given
 from everlong.nodes.context import Context, context_of, user_of
 from everlong.nodes.errors import InvalidInputError

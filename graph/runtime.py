@@ -1,11 +1,11 @@
 """Run the graph on Postgres in a process of your own."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool
 from langgraph.graph import START
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
@@ -14,11 +14,14 @@ from langgraph.types import Command
 from pydantic import ValidationError
 
 from everlong.graph.agent import Clock, build, utc_now
-from everlong.graph.guard import thread_of
+from everlong.graph.inputs import thread_of
 from everlong.graph.worker import BackgroundWorker
 from everlong.nodes.context import Context, user_of
 from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.mcp_config import Given as GivenServers
 from everlong.nodes.state import Input, Output, State
+from everlong.nodes.tool_paths import Tool
+from everlong.nodes.tool_source import ToolSource
 from everlong.stores.database import open_database
 from everlong.stores.postgres import Index, Stores, open_stores
 from everlong.stores.settings import settings
@@ -178,13 +181,17 @@ def _thread_id(config: RunnableConfig) -> str:
 @asynccontextmanager
 async def open_agent(
     *,
-    tools: Sequence[BaseTool | Callable[..., Any]] = (),
+    tools: Sequence[Tool] | None = None,
+    mcp: GivenServers | None = None,
     dsn: str | None = None,
     clock: Clock = utc_now,
     index: Index | None = None,
 ) -> AsyncGenerator[Agent]:
     """Open the agent on Postgres: `dsn`, else `DATABASE_URL`, else the embedded server.
 
+    `tools` are its tools, else those that `EVERLONG_TOOLS` names; `mcp` its MCP servers by name,
+    or a JSON file of these, else what `EVERLONG_MCP` says. A server is started with the first call
+    and ended with the agent.
     `index` is the store's index by meaning, as LangGraph configures one: `embed` and `dims`.
 
     Calls with `flush_mode="background"` begin a worker in this process; closing waits at most ten
@@ -193,8 +200,11 @@ async def open_agent(
     Raises:
         DatabaseUnavailableError: Postgres cannot be reached.
         EmbeddedPostgresError: the embedded server cannot be started.
+        ToolsError: tools or servers that a setting names cannot be had.
     """
-    builder = build(tools=tools, clock=clock)
+    source = ToolSource(tools, mcp)
+    await asyncio.to_thread(source.check)  # it imports, and reads files
+    builder = build(tools=source, clock=clock)
     lone_nodes = {START, *builder.nodes}
     async with (
         open_database(dsn) as found,
@@ -208,3 +218,4 @@ async def open_agent(
             yield Agent(graph, stores, worker)
         finally:
             await worker.stop()
+            await source.close()

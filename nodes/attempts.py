@@ -89,16 +89,19 @@ def only_to_tell(state: State) -> bool:
     return attempted and state.phase == "compact_only"
 
 
-async def reported(run: Run, state: State, runtime: Runtime[Context]) -> State:
+async def reported(
+    run: Run, state: State, runtime: Runtime[Context], *, may_wait: bool = True
+) -> State:
     """Tell what the last step did, now that the state holds it; return the state without that.
 
     Where the state is written only when the run ends, or the record cannot be, the record is left
-    to the next node, and to the next call.
+    to the next node, and to the next call. Where no node may follow to tell it, it is told before
+    (`may_wait`), and only the record is left.
     """
     due = state.call.get("to_tell", [])
     if not due:
         return state
-    written = await is_written(runtime)
+    written = may_wait and await is_written(runtime)
     left: list[dict[str, Any]] = []
     for event in due:
         attempt = state.compaction if event["type"] == FINISHED else {}

@@ -105,9 +105,10 @@ def _without_summary(state: State, ready: Prepared) -> Update:
 
 
 async def _sent(run: Run, state: State, planned: Plan, toolbox: Toolbox) -> Sent | None:
-    """Return the last request up to the cut; None where another model makes the summaries."""
+    """Return the last request up to the cut; None where it is not known, or not for this model."""
     context = run.context
-    if context.summary_model is not None and context.summary_model != context.model:
+    own = context.summary_model is not None and context.summary_model != context.model
+    if own or not toolbox.sends:
         return None
     names = toolbox.offered(context)
     replaced = [m for m in state.messages if m.type != "system"][: planned.split.cut.safe]

@@ -5,19 +5,19 @@ from typing import Annotated, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import ToolException, tool
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER
 from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore
 from pydantic import Field
 
-from everlong.nodes.context import Context, user_of
+from everlong.nodes.context import user_of
+from everlong.nodes.internals import saver_in
 from everlong.stores import forgetting, tombstones
 from everlong.stores.amounts import amount
 from everlong.stores.entries import Fact
 from everlong.stores.forgetting import Forgotten
 from everlong.stores.matters import Matter
 
-Tool = ToolRuntime[Context, dict[str, Any]]
+Tool = ToolRuntime[Any, Any]
 MOST_SHOWN = 10
 NO_STORE = "There is no memory: this agent runs without a store."
 
@@ -39,7 +39,7 @@ async def memory_forget(
         query,
         at=runtime.state["call"]["instant"],
         said=runtime.state["messages"],
-        saver=runtime.config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINTER),
+        saver=saver_in(runtime.config),
     )
     return told(done)
 

@@ -7,13 +7,13 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore
 from pydantic import Field
 
-from everlong.nodes.context import Context, context_of, user_of
+from everlong.nodes.context import context_of, user_of
 from everlong.nodes.run import Run, thread_of
 from everlong.nodes.saving import save
 from everlong.stores import pages, provenance
 from everlong.stores.amounts import amount
 
-Tool = ToolRuntime[Context, dict[str, Any]]
+Tool = ToolRuntime[Any, Any]
 MOST_HITS = 20
 MOST_LINES = 200
 LINE_CHARS = 500
@@ -82,7 +82,7 @@ async def memory_save(
         first=str(call.get("first", "")),
         tell=runtime.stream_writer,
     )
-    return await save(run, store, content, state["messages"], state["archived"])
+    return await save(run, store, content, state["messages"], state.get("archived", {}))
 
 
 async def _origins(store: BaseStore, user_id: str, path: str, numbers: range) -> list[str]:

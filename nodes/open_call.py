@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.runtime import Runtime
 
+from everlong.nodes.approval import approvals
 from everlong.nodes.attempts import confirmed
 from everlong.nodes.budget import warn_of_frequent_compaction
 from everlong.nodes.context import Context
@@ -21,12 +22,12 @@ from everlong.nodes.pins import most_pinned_tokens, within
 from everlong.nodes.recall import recall
 from everlong.nodes.repair import repair
 from everlong.nodes.rewriting import whole_history
-from everlong.nodes.run import Run, run_of
+from everlong.nodes.run import Run, is_inside, run_of
 from everlong.nodes.state import Call, Injected, Phase, State, Update, nothing_injected
 from everlong.nodes.storable import without_faults
 from everlong.nodes.thresholds import window_for
 from everlong.nodes.toolbox import Toolbox
-from everlong.nodes.transcript import call_ids, is_pinned
+from everlong.nodes.transcript import adopted, call_ids, is_pinned
 from everlong.stores import finished_calls
 from everlong.stores.text import clean
 from everlong.stores.tombstones import Tombstones
@@ -35,12 +36,18 @@ log = logging.getLogger("everlong.call")
 
 
 async def open_call(
-    state: State, runtime: Runtime[Context], *, toolbox: Toolbox, clock: Callable[[], datetime]
+    state: State,
+    runtime: Runtime[Context],
+    *,
+    toolbox: Toolbox,
+    clock: Callable[[], datetime],
+    may_be_silent: bool = False,
 ) -> Update:
     """Check the input, repair the history, recall MEMORY.md and reset the call's counters.
 
     Reads `messages`, `request`, `owner`. Writes `messages` (only what had to be repaired), `phase`,
-    `call`, `injected`, `recalled`, `owner`, `flushed_through`.
+    `call`, `injected`, `recalled`, `owner`, `flushed_through`. `may_be_silent`: no user need have
+    spoken.
 
     Raises:
         InvalidInputError: no user, another user's thread, or nothing to answer.
@@ -48,33 +55,23 @@ async def open_call(
     """
     run = run_of(state, runtime)
     await load_all(run.context)
-    wish = state.request or {}
-    phase = _phase(wish)
-    if state.owner not in ("", run.user_id):
-        msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
-        raise InvalidInputError(msg)
+    _refuse_stranger(run, state)
+    phase = _phase(state.request or {})
     stones = await known(run)
     forgetting = await struck(state, stones)
     state = in_state(state, forgetting)
     await confirmed(run, state)
     mended = await _mended(run, state)
     messages = state.messages if mended is None else mended
-    if phase == "answer":
+    may_be_silent |= is_inside(runtime) and bool(uncounted(messages, state.meter))
+    if phase == "answer" and not may_be_silent:
         _refuse_nothing_to_answer(messages)
     warn_of_frequent_compaction(run.context.compaction)
     recalled = await recall(run)
     injected = _injected(run, state, recalled, messages, stones)
-    call = Call(
-        instant=clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        first=_first_new(state),
-        fixed_tokens=toolbox.fixed_tokens(run.context, injected),
-        tool_rounds=0,
-        memory_version=str(recalled.get("version", "")),
-        settings=_settings(run.context),
-        requests=[],
-    )
-    if wish.get("instructions"):
-        call["instructions"] = str(clean(wish["instructions"]))
+    call = _call(run, state, messages, clock())
+    call["fixed_tokens"] = toolbox.fixed_tokens(run.context, injected)
+    call["memory_version"] = str(recalled.get("version", ""))
     update = forgetting | Update(phase=phase, call=call, recalled=recalled)
     if injected != state.injected:
         update["injected"] = injected
@@ -85,6 +82,29 @@ async def open_call(
     if mended is not None:
         update["messages"] = whole_history(mended)
     return update
+
+
+def _refuse_stranger(run: Run, state: State) -> None:
+    if state.owner not in ("", run.user_id):
+        msg = f"`thread_id`: expected a thread of {run.user_id!r}; {run.thread_id!r} is not."
+        raise InvalidInputError(msg)
+
+
+def _call(run: Run, state: State, messages: Sequence[BaseMessage], now: datetime) -> Call:
+    """Return the call's counters, at their beginning."""
+    call = Call(
+        instant=now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        first=_first_new(state),
+        last=str(messages[-1].id) if messages else "",
+        tool_rounds=0,
+        settings=_settings(run.context),
+        requests=[],
+    )
+    if waiting := approvals(run.context):
+        call["approve_tools"] = waiting
+    if instructions := (state.request or {}).get("instructions"):
+        call["instructions"] = str(clean(instructions))
+    return call
 
 
 def _injected(
@@ -138,7 +158,7 @@ def _first_new(state: State) -> str:
 async def _mended(run: Run, state: State) -> list[BaseMessage] | None:
     """Return the history as it has to be, or None when it is so already."""
     new = uncounted(state.messages, state.meter)
-    kept = [without_faults(message) for message in new if not _is_blank(message)]
+    kept = [adopted(without_faults(message)) for message in new if not _is_blank(message)]
     kept = _allowed_pins(run, state, kept, len(new))
     changed = len(kept) < len(new) or any(a is not b for a, b in zip(kept, new, strict=True))
     storable = [*state.messages[: len(state.messages) - len(new)], *kept]

@@ -1,6 +1,7 @@
 """Which tool results are too long for the history, and how much of a text one result may show."""
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -30,15 +31,26 @@ def window_of(context: Context, named: Windows) -> int | None:
     return min(known, default=None)
 
 
-def eviction_limits(context: Context, named: Windows | None = None) -> tuple[int, int]:
+def eviction_limits(
+    context: Context, named: Windows | None = None, tool: str | None = None
+) -> tuple[int, int]:
     """Return the characters over which a result moves, and those of the preview (R30).
 
-    Both are smaller where a quarter of the window is smaller.
+    Both are smaller where a quarter of the window is smaller. `tool` may have a limit of its own.
     """
     eviction, window = context.eviction, window_of(context, named or {})
-    quarter = int(window * CHARS_PER_TOKEN * WINDOW_SHARE) if window else eviction.over_chars
-    over = min(eviction.over_chars, max(quarter, 1))
+    chosen = own_limit(eviction.tool_chars, tool) or eviction.over_chars
+    quarter = int(window * CHARS_PER_TOKEN * WINDOW_SHARE) if window else chosen
+    over = min(chosen, max(quarter, 1))
     return over, min(eviction.preview_chars, max(over // 4, 1))
+
+
+def own_limit(limits: Mapping[str, int], tool: str | None) -> int | None:
+    """Return the limit that is set for a tool: by its name, else by the first pattern it fits."""
+    if not limits or not tool:
+        return None
+    fitting = (chars for pattern, chars in limits.items() if fnmatchcase(tool, pattern))
+    return limits.get(tool, next(fitting, None))
 
 
 def page_limits(context: Context, named: Windows) -> tuple[int, int | None]:
@@ -58,8 +70,9 @@ def is_oversized(context: Context, named: Windows, message: BaseMessage) -> bool
     eviction = context.eviction
     if not isinstance(message, ToolMessage) or not eviction.enabled:
         return False
-    over, _ = eviction_limits(context, named)
-    if message.name in eviction.exempt_tools or size_of(message) <= over:
+    over, _ = eviction_limits(context, named, message.name)
+    is_exempt = message.name in eviction.exempt_tools
+    if is_exempt or own_limit(eviction.tool_chars, message.name) == 0 or size_of(message) <= over:
         return False
     return not is_preview(message)
 

@@ -8,7 +8,7 @@ from langgraph.prebuilt import ToolRuntime
 from langgraph.store.base import BaseStore
 from pydantic import Field
 
-from everlong.nodes.context import Context, context_of, user_of
+from everlong.nodes.context import context_of, user_of
 from everlong.nodes.oversize import page_limits
 from everlong.nodes.repeats import asked_before
 from everlong.nodes.tokens import tail_size
@@ -17,7 +17,7 @@ from everlong.stores.amounts import amount
 from everlong.stores.paging import PAGE_LINES, Page, page_of
 from everlong.stores.sources import Place, place_of, text_at
 
-Tool = ToolRuntime[Context, dict[str, Any]]
+Tool = ToolRuntime[Any, Any]
 LISTED_FILES = 200
 MOST_ATTEMPTS = 2
 """How often the same part is read in a row; more is a loop."""

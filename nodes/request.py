@@ -69,19 +69,26 @@ def _within(text: str, most_tokens: int) -> str:
 def request_messages(
     context: Context, injected: Injected, messages: Sequence[BaseMessage], tools: Collection[str]
 ) -> list[BaseMessage]:
-    """Return what the model is sent: system, reference material, history.
+    """Return what the model is sent: system, reference material, history."""
+    leading = system_message(context, messages, tools)
+    return [leading, *with_material(context, injected, messages)]
+
+
+def with_material(
+    context: Context, injected: Injected, messages: Sequence[BaseMessage]
+) -> list[BaseMessage]:
+    """Return reference material and history, as they are sent after the system message.
 
     What of the material came later stands in the history, before the message it came with.
     """
     reference = reference_message(injected, context)
-    request: list[BaseMessage] = [system_message(context, messages, tools)]
-    request += [reference] if reference else []
+    sent: list[BaseMessage] = [reference] if reference else []
     later = {one["before"]: one["text"] for one in injected["later"]}
     for message in for_request(messages):
         if (text := later.get(str(message.id))) is not None:
-            request.append(_later(text))
-        request.append(message)
-    return request
+            sent.append(_later(text))
+        sent.append(message)
+    return sent
 
 
 def _later(text: str) -> HumanMessage:

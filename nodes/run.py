@@ -12,6 +12,11 @@ from langgraph.store.base import BaseStore
 from everlong.nodes.context import Context, HasContext, context_of, user_of
 from everlong.nodes.state import State
 
+BETWEEN_GRAPHS, BEFORE_TASK_ID = "|", ":"
+"""LangGraph's own signs in a namespace, such as `sales|tools:5f0c`."""
+ONE_CALL = "_run_call"
+"""The task in which the node `tools` runs one call: a level below the node."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
@@ -20,7 +25,7 @@ class Run:
     context: Context
     user_id: str
     thread_id: str
-    """Empty in a run that no checkpointer keeps."""
+    """As `thread_of` says; empty in a run that no checkpointer keeps."""
     store: BaseStore | None
     instant: str
     """When the call began: ISO 8601, UTC."""
@@ -46,9 +51,26 @@ class Run:
 
 
 def thread_of(runtime: HasContext) -> str:
-    """Return the thread's id; empty where no checkpointer keeps the run."""
+    """Return the id that a thread's records go by; empty where nothing is kept of the run.
+
+    A graph that keeps a history of its own inside another graph has a thread of its own: `t1|sales`
+    is that of the node `sales` in thread `t1`. One that begins anew in each call has none.
+    """
     info = runtime.execution_info
-    return str(info.thread_id or "") if info is not None else ""
+    if info is None or not info.thread_id:
+        return ""
+    *inside, own = info.checkpoint_ns.split(BETWEEN_GRAPHS)
+    if own.startswith(f"{ONE_CALL}{BEFORE_TASK_ID}"):
+        inside = inside[:-1]
+    if any(BEFORE_TASK_ID in part for part in inside):
+        return ""
+    return BETWEEN_GRAPHS.join([str(info.thread_id), *inside])
+
+
+def is_inside(runtime: HasContext) -> bool:
+    """Tell whether the node belongs to a graph that runs inside another one."""
+    info = runtime.execution_info
+    return info is not None and BETWEEN_GRAPHS in info.checkpoint_ns
 
 
 def run_of(state: State, runtime: Runtime[Context]) -> Run:

@@ -9,7 +9,7 @@ from langgraph.prebuilt import ToolRuntime
 from pydantic import Field
 
 from everlong.nodes.archive import after
-from everlong.nodes.context import Context, context_of, user_of
+from everlong.nodes.context import context_of, user_of
 from everlong.nodes.oversize import page_limits
 from everlong.nodes.pruning import EVICTED
 from everlong.nodes.run import thread_of
@@ -22,7 +22,7 @@ from everlong.stores.search import first_place
 from everlong.stores.sources import SESSIONS
 from everlong.stores.transcript_search import Hit
 
-Tool = ToolRuntime[Context, dict[str, Any]]
+Tool = ToolRuntime[Any, Any]
 MOST_HITS = 20
 MOST_MESSAGES = 50
 AROUND_CHARS = 300

@@ -22,10 +22,14 @@ class Call(TypedDict, total=False):
     """When the call began: ISO 8601, UTC."""
     first: str
     """Id of the call's first new message."""
+    last: str
+    """Id of the newest message that the call was given."""
     fixed_tokens: int
     """Tokens of the request's fixed parts: system prompt, rules, tool schemas, recalled memory."""
     tool_rounds: int
     """Rounds of tool calls that have run."""
+    approve_tools: list[str]
+    """Which calls waited for a person when the call began, where any do."""
     overflow: dict[str, Any] | None
     """A refusal that `compact` still has to answer: the provider's `limit` and `requested`."""
     overflowed: bool

@@ -62,6 +62,14 @@ def is_summary(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage) and message.name == SUMMARY_NAME
 
 
+def adopted(message: BaseMessage) -> BaseMessage:
+    """Take a summary of langchain's SummarizationMiddleware for one of ours: they begin alike."""
+    is_theirs = message.additional_kwargs.get("lc_source") == "summarization"
+    if not is_theirs or not isinstance(message, HumanMessage) or is_summary(message):
+        return message
+    return message.model_copy(update={"name": SUMMARY_NAME})
+
+
 def is_pinned(message: BaseMessage) -> bool:
     """Return whether `message` survives every compaction word for word."""
     return bool(message.additional_kwargs.get("pin"))

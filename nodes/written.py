@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from typing import Any, cast
+from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from everlong.nodes.internals import DURABILITY, saver_in
+from everlong.nodes.run import thread_of
+
 log = logging.getLogger("everlong.compaction")
 
-CHECKPOINTER, DURABILITY = "__pregel_checkpointer", "__pregel_durability"
-"""LangGraph's own names in a run's configuration, which it does not export."""
 WAIT_SECONDS = 5.0
 FIRST_PAUSE_SECONDS = 0.002
 LONGEST_PAUSE_SECONDS = 0.1
@@ -21,13 +22,15 @@ async def is_written(runtime: Runtime[Any]) -> bool:
     """Wait, where that is near, until the checkpoint that the node works from is stored.
 
     With the durability `sync` it is; with `async` it is being written; with `exit` it is not
-    before the run ends. Without a checkpointer it is as written as it will ever be.
+    before the run ends. Where nothing is kept of the run, it is as written as it will ever be.
     """
-    given: dict[str, Any] = get_config().get("configurable", {})
-    saver: Any = given.get(CHECKPOINTER)
-    durability = given.get(DURABILITY, "async")
+    config = get_config()
+    saver = saver_in(config)
+    durability = config.get("configurable", {}).get(DURABILITY, "async")
     info = runtime.execution_info
-    if not isinstance(saver, BaseCheckpointSaver) or info is None or durability == "sync":
+    if saver is None or info is None or durability == "sync":
+        return True
+    if not thread_of(runtime):
         return True
     if durability == "exit":
         return False
@@ -36,7 +39,7 @@ async def is_written(runtime: Runtime[Any]) -> bool:
         "checkpoint_ns": info.checkpoint_ns.rpartition("|")[0],
         "checkpoint_id": info.checkpoint_id,
     }
-    return await _appears(cast("BaseCheckpointSaver[Any]", saver), where)
+    return await _appears(saver, where)
 
 
 async def _appears(saver: BaseCheckpointSaver[Any], where: dict[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field, PrivateAttr
 
 from everlong.nodes.rendering import ABOVE
@@ -41,7 +42,7 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        return self.bind(tools=tools, **kwargs)
+        return self.bind(tools=list(map(convert_to_openai_tool, tools)), **kwargs)
 
     def _next(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> Answer:
         self.requests.append(list(messages))
