@@ -46,7 +46,10 @@ def make_project(folder: Path, **graphs: str) -> Path:
 class LangGraphServer:
     """`langgraph dev` in a folder with a `langgraph.json`, in a process group of its own."""
 
-    def __init__(self, folder: Path, *, workers: int = 4, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, *, workers: int = 4, python: str = sys.executable, **environment: str
+    ) -> None:
+        self._python = python
         self._folder = folder
         self._workers = workers
         self._environment = environment
@@ -68,7 +71,7 @@ class LangGraphServer:
 
     def start(self, port: int | None = None) -> None:
         """Start it and return when it answers; it chooses another port where this one is taken."""
-        command = [sys.executable, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
+        command = [self._python, "-m", "langgraph_cli", "dev", "--no-browser", "--no-reload"]
         command += ["--host", "127.0.0.1", "--port", str(port or _free_port())]
         command += ["--n-jobs-per-worker", str(self._workers)]
         with self.log.open("ab") as log:
