@@ -1,5 +1,6 @@
 """The page docs/configuration.md, made from the settings themselves."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,13 @@ from everlong.nodes.context import Context
 from everlong.stores.settings import PREFIX, Settings
 
 LONG_TEXT_CHARS = 60
+KINDS = {
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "`true` or `false`",
+    "array": "list",
+    "object": "JSON object",
+}
 HEAD = """\
 # Settings
 
@@ -24,7 +32,7 @@ Studio. A run's own choice goes before the environment. A list is written with c
 
 def reference() -> str:
     """Return the page."""
-    sections = [*_sections("A run", Context, ()), _section("The process", Settings, ())]
+    sections = [*_sections("A run", Context, ()), *_sections("The process", Settings, ())]
     return "\n".join([HEAD, *sections])
 
 
@@ -61,8 +69,10 @@ def _variable(name: str, field: FieldInfo, path: tuple[str, ...]) -> str:
 
 def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
-    if value is None or value in ("", (), []):
+    if value is None or (not value and not isinstance(value, bool | int | float)) or not str(value):
         return "none"
+    if isinstance(value, dict):
+        return f"`{json.dumps(value)}`"
     if isinstance(value, tuple):
         return ", ".join(f"`{one}`" for one in value)
     text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -81,8 +91,7 @@ def _bounds(schema: dict[str, Any], name: str, field: FieldInfo) -> str:
 def _form(schema: dict[str, Any]) -> str:
     if choices := schema.get("enum"):
         return " or ".join(f"`{one}`" for one in choices)
-    kinds = {"integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
-    kind = kinds.get(schema.get("type", ""), "list" if schema.get("type") == "array" else "text")
+    kind = KINDS.get(schema.get("type", ""), "text")
     limits = [
         f"{word} {schema[key]:,}"
         for key, word in (

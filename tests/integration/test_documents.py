@@ -1,40 +1,31 @@
-"""What README and docs show in Python or a shell does what it says."""
+"""What README and docs show in Python or SQL does what it says."""
 
 import ast
 import inspect
-import os
-import re
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
 from langgraph_sdk import get_client
 
+from everlong.nodes.context import Context
+from everlong.stores.postgres import open_stores
 from everlong.stores.settings import settings
+from markdown_blocks import ROOT, blocks_in, pages
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^( *)```(python|sh)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+ELSEWHERE = ("README.zh-CN.md", "composing.md", "tools.md", "aegra.md", "deploying.md")
+"""Pages whose Python has tests of its own, or is that of another page."""
+SET = "SELECT relname FROM pg_class WHERE relkind = 'r' AND reloptions IS NOT NULL"
 SERVER = "http://127.0.0.1:2024"
-NOT_HERE = re.compile(r"make |\. \.venv|git clone|.*tests/benchmarks/")
-"""What CI itself does, a person once, or nobody in a test run."""
 
 
 @tool
 def my_tool(order: str) -> str:
     """Look an order up."""
     return f"{order} is on its way."
-
-
-def fences(page: Path, language: str) -> list[str]:
-    """Return the blocks of a page in a language, in their order."""
-    found = FENCE.findall(page.read_text("utf-8"))
-    return [textwrap.dedent(code) for _, kind, code in found if kind == language]
 
 
 async def run(code: str, names: dict[str, Any]) -> None:
@@ -45,8 +36,9 @@ async def run(code: str, names: dict[str, Any]) -> None:
         await done
 
 
-def with_blocks(language: str) -> list[Any]:
-    return [pytest.param(page, id=page.name) for page in PAGES if fences(page, language)]
+def with_python() -> list[Any]:
+    here = [page for page in pages() if page.name not in ELSEWHERE and blocks_in(page, "python")]
+    return [pytest.param(page, id=page.name) for page in here]
 
 
 @pytest.fixture
@@ -58,7 +50,7 @@ def database(dsn, monkeypatch):
     settings.cache_clear()
 
 
-@pytest.mark.parametrize("page", with_blocks("python"))
+@pytest.mark.parametrize("page", with_python())
 async def test_python_on_a_page_runs(page, database, openai_server, langgraph_server):
     openai_server.responder = "It is on its way."
     async with get_client(url=langgraph_server.url, api_key=None) as client:
@@ -68,30 +60,18 @@ async def test_python_on_a_page_runs(page, database, openai_server, langgraph_se
             "get_client": lambda **_: client,
         }
         names["thread_id"] = str(uuid4())
-        for code in fences(page, "python"):
+        for code in blocks_in(page, "python"):
             await run(code.replace(SERVER, langgraph_server.url), names)
+    for one in names.values():
+        if isinstance(one, Context) and isinstance(one.model, ChatOpenAI):
+            await one.model.root_async_client.close()  # a program ends with its model
 
 
-@pytest.mark.parametrize("page", with_blocks("sh"))
-def test_the_shell_on_a_page_runs(page, dsn, tmp_path):
-    lines = [line for code in fences(page, "sh") for line in code.splitlines()]
-    environment = {
-        **os.environ,  # noqa: TID251 - the tests' own
-        "DATABASE_URL": dsn,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # noqa: TID251
-    }
-    for line in lines:
-        if not line.strip() or NOT_HERE.match(line):
-            continue
-        done = subprocess.run(  # noqa: S602 - our own pages
-            line,
-            shell=True,
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        asks_a_person = "--yes" in done.stderr
-        assert done.returncode == 0 or asks_a_person, f"{line}\n{done.stdout}{done.stderr}"
+async def test_the_settings_of_the_tables_that_retention_shows_are_taken(dsn):
+    async with open_stores(dsn):
+        pass
+    (statements,) = blocks_in(ROOT / "docs" / "retention.md", "sql")
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
+        await connection.execute(statements)
+        rows = await connection.execute(SET)
+        assert len(await rows.fetchall()) == statements.count("ALTER TABLE") == 4
