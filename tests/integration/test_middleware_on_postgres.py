@@ -1,6 +1,6 @@
-"""The middleware and our nodes on LangGraph's own Postgres saver and store, over restarts."""
+"""The middleware and our nodes on LangGraph's own Postgres saver and store, and on ours."""
 
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +8,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.store.postgres.aio import AsyncPostgresStore
 
 from everlong.stores import files, ledger, transcripts
+from everlong.stores.postgres import open_stores
 from foreign_graph import KIM, SUMMARY, foreign, texts, thread, user
 from invariants import check_pairs, check_summary
 from langchain_agent import check_sent, maker
@@ -31,28 +32,34 @@ def script(messages):
     return f"{len(messages)} heard"
 
 
+@asynccontextmanager
+async def plain(dsn):
+    async with AsyncExitStack() as held:
+        saver = await held.enter_async_context(AsyncPostgresSaver.from_conn_string(dsn))
+        store = await held.enter_async_context(AsyncPostgresStore.from_conn_string(dsn))
+        await saver.setup()
+        await store.setup()
+        yield SimpleNamespace(saver=saver, store=store)
+
+
+@pytest.mark.parametrize("opened", [plain, open_stores], ids=["plain", "ours"])
 @pytest.mark.parametrize("kind", ["middleware", "nodes"])
-async def test_a_conversation_goes_on_after_each_restart(fresh_dsn, kind):
+async def test_a_conversation_goes_on_after_each_restart(fresh_dsn, kind, opened):
     memory = {"memory": {"consolidate": "on_request"}}
     said = ["my port is Shanghai", "the prices?", "three", "four", "five"]
     model = ScriptedModel(script=script)
     after, entries, facts, moved = {}, [], [], []
     for text in said:
-        async with AsyncExitStack() as held:
-            saver = await held.enter_async_context(AsyncPostgresSaver.from_conn_string(fresh_dsn))
-            store = await held.enter_async_context(AsyncPostgresStore.from_conn_string(fresh_dsn))
-            await saver.setup()
-            await store.setup()
-            backend = SimpleNamespace(saver=saver, store=store)
+        async with opened(fresh_dsn) as backend:
             if kind == "middleware":
                 graph = maker(backend)(model, [prices], settings=memory)
             else:
                 graph = foreign(backend, model, tools=[prices], **memory)
             after = await graph.ainvoke(user(text), thread(), context=KIM)
             check_pairs(after["messages"])
-            entries = await transcripts.read(store, "kim", "t1")
-            facts = await ledger.entries(store, "kim")
-            moved = await files.list_paths(store, "kim", "")
+            entries = await transcripts.read(backend.store, "kim", "t1")
+            facts = await ledger.entries(backend.store, "kim")
+            moved = await files.list_paths(backend.store, "kim", "")
     check_sent(model)
     check_summary(after["messages"])
     assert SUMMARY in texts(after["messages"])[0]
