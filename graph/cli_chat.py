@@ -43,8 +43,15 @@ def chat(user: str, thread: str, *, tools: str | None, dsn: str | None, model: s
         except Stopped:
             raise KeyboardInterrupt from None
         finally:
-            loop.run(line.close())
+            _close(loop, line)
     return 1 if session.has_failed and not interactive else 0
+
+
+def _close(loop: LoopThread, line: "Line") -> None:
+    try:
+        loop.run(line.close())
+    except Stopped:
+        raise KeyboardInterrupt from None
 
 
 @dataclass(kw_only=True)

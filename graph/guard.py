@@ -33,6 +33,7 @@ from everlong.graph.exchange import (
     replaced,
 )
 from everlong.graph.inputs import (
+    refuse_no_value,
     refuse_too_many_pins,
     refuse_unreadable,
     storable,
@@ -149,6 +150,8 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
             snapshot = await self.aget_state(config)
             settings = snapshot.values.get("call", {}).get("settings", {})
             for update in (update for step in supersteps for update in step):
+                for name, value in (update.values or {}).items():
+                    refuse_no_value(name, value)
                 refuse_other_owner(update.values, str(snapshot.values.get("owner", "")))
                 refuse_too_many_pins(snapshot.values, settings, update.values)
             runtime = Runtime(context=Context(**settings), store=self.store)

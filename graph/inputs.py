@@ -1,6 +1,7 @@
 """What may not be in a thread: ids that nothing can be kept under, what is no message, pins."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage, convert_to_messages
@@ -10,10 +11,18 @@ from langgraph.types import Command
 
 from everlong.nodes.errors import InvalidInputError
 from everlong.nodes.pins import most_pinned_tokens, pinned_tokens, refuse_too_many
+from everlong.nodes.state import Input, State
 from everlong.nodes.transcript import is_pinned
 from everlong.stores.namespaces import label
 from everlong.stores.text import clean_text
 
+INPUT = tuple(one.name for one in fields(Input))
+NEW = State()
+KINDS: Mapping[str, type[Any]] = {
+    name: cast("type[Any]", type(value)) for name, value in vars(NEW).items() if name not in INPUT
+}
+"""What each of our other channels holds."""
+PAIR = 2
 NO_MESSAGE = (AttributeError, KeyError, NotImplementedError, TypeError, ValueError)
 """What LangChain raises where something cannot be read as a message."""
 
@@ -45,16 +54,63 @@ def storable(name: str, ident: str) -> str:
 
 
 def refuse_unreadable(given: Any) -> None:
-    """Refuse what LangGraph would store as input and then fail to add to the state."""
-    values: Any = given.update if isinstance(given, Command) else given
-    if not isinstance(values, Mapping):
-        return
-    fields = cast("Mapping[str, Any]", values)
-    wish = fields.get("request")
-    if wish is not None and not isinstance(wish, Mapping):
-        msg = f"`request`: expected an object such as `{{'compact': True}}`; got {wish!r}"
+    """Refuse what LangGraph would store as input and then fail to add to the state.
+
+    Raises:
+        InvalidInputError: it is no message, no request, or no value of its channel.
+    """
+    for name, value in _pairs_in(given):
+        refuse_no_value(name, value)
+        if name == "messages" and isinstance(given, Command) and cast("Any", given).resume:
+            msg = (
+                "`messages`: expected none beside `resume`, which goes on in the middle of a call; "
+                f"got {value!r}. Send them when the call has ended."
+            )
+            raise InvalidInputError(msg)
+
+
+def refuse_no_value(name: str, value: Any) -> None:
+    """Refuse what a channel of ours cannot hold.
+
+    Raises:
+        InvalidInputError: as `refuse_unreadable`.
+    """
+    if name == "messages":
+        _refuse_no_messages(value)
+    elif name == "request" and not (value is None or isinstance(value, Mapping)):
+        msg = f"`request`: expected an object such as `{{'compact': True}}`; got {value!r}"
         raise InvalidInputError(msg)
-    messages = fields.get("messages", [])
+    elif name in KINDS and not isinstance(value, KINDS[name]):
+        msg = f"`{name}`: expected a {KINDS[name].__name__}, as the thread holds it; got {value!r}"
+        raise InvalidInputError(msg)
+
+
+def _pairs_in(given: Any) -> Sequence[tuple[str, Any]]:
+    """Return what an input, or a command, writes to which channels."""
+    if not isinstance(given, Command):
+        known = cast("dict[str, Any]", given if isinstance(given, Mapping) else {})
+        return [(name, known[name]) for name in INPUT if name in known]
+    update: Any = cast("Any", given).update
+    if isinstance(update, Mapping):
+        return list(cast("Mapping[str, Any]", update).items())
+    pairs = list(cast("Sequence[Any]", update)) if isinstance(update, list | tuple) else []
+    names = [one[0] for one in pairs if _is_pair(one)]
+    alone = [name for name in names if name != "messages"]
+    if len(names) < len(pairs) or len(set(alone)) < len(alone):
+        msg = (
+            "`update`: expected an object, or pairs of a channel and a value, each channel once; "
+            f"got {update!r}"
+        )
+        raise InvalidInputError(msg)
+    return [(one[0], one[1]) for one in pairs]
+
+
+def _is_pair(given: Any) -> bool:
+    pair = cast("Sequence[Any]", given) if isinstance(given, list | tuple) else ()
+    return len(pair) == PAIR and isinstance(pair[0], str)
+
+
+def _refuse_no_messages(messages: Any) -> None:
     try:
         convert_to_messages(
             cast("list[Any]", messages if isinstance(messages, list) else [messages])

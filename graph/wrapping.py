@@ -17,10 +17,13 @@ _PIECE = re.compile(
     rf"\n|[^\S\n]+|[{_OPENING}]*(?:[{_WIDE}]|[^\s{_WIDE}{_OPENING}][^\s{_WIDE}]*)?[{_CLOSING}]*"
 )
 _BULLET = re.compile(r"[-*•·→←✓✗]|\d{1,3}[.)]")
+_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROLS: dict[int, Any] = {
-    code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t\r"
+    code: "\ufffd"
+    for code in (*range(0x20), *range(0x7F, 0xA0), *_TURNING)
+    if chr(code) not in "\n\t\r"
 } | {ord("\t"): "    ", ord("\r"): ""}
-"""What would move the cursor or change the terminal is shown as what it is: no text."""
+"""What would move the cursor, change the terminal or turn text around is shown as no text."""
 
 
 class Flow:

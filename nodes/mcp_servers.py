@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool, ToolException
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import get_runtime
 
 from everlong.nodes.context import user_of
@@ -22,6 +23,7 @@ log = logging.getLogger("everlong.mcp")
 NAME_CHARS = 64
 """What providers allow."""
 HASH_CHARS = 8
+SHOWN_CHARS = 300
 AGAIN_SECONDS = 2.0
 """How long a call waits for a server that did not start before; it may find it the next time."""
 USER = "everlong/user_id"
@@ -77,8 +79,17 @@ class McpServers:
             meta = {USER: user_of(get_runtime())} if session.connection.sends_user else None
             return await self._loop.run(session.call(name, arguments, meta))
 
-        server = session.connection.name
-        return [as_tool(tool, tool_name(server, tool.name), call) for tool in session.tools]
+        server, found = session.connection.name, list[BaseTool]()
+        for tool in session.tools:
+            try:
+                made = as_tool(tool, tool_name(server, tool.name), call)
+                convert_to_openai_tool(made)  # a request does so, for all tools at once
+            except Exception as error:  # noqa: BLE001 - whatever a schema of others brings about
+                why = f"{type(error).__name__}: {error}"[:SHOWN_CHARS]
+                log.error("The tool %r of MCP server %r is left out: %s", tool.name, server, why)  # noqa: TRY400 - the schema is theirs
+                continue
+            found.append(made)
+        return found
 
     async def _start(self) -> None:
         if not self._sessions:

@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ class OwnLoop:
         self._name = name
         self._ending = ending
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended: Future[None] | None = None
         self._beginning = threading.Lock()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -29,16 +31,16 @@ class OwnLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._running()))
 
     async def close(self) -> None:
-        """Do `ending`, and end the loop; the next work begins another one."""
+        """Do `ending`, and end the loop; the next work begins another one.
+
+        Where the caller is cancelled, it goes on to its end, and the end of the process waits.
+        """
         with self._beginning:
             loop, self._loop = self._loop, None
         if loop is not None:
-            atexit.unregister(self._close_at_exit)
-            ended = asyncio.run_coroutine_threadsafe(self._ending(), loop)
-            try:
-                await asyncio.wrap_future(ended)
-            finally:
-                loop.call_soon_threadsafe(loop.stop)
+            self._ended = asyncio.run_coroutine_threadsafe(self._ending(), loop)
+            self._ended.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
+            await asyncio.shield(asyncio.wrap_future(self._ended))
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._beginning:
@@ -47,14 +49,17 @@ class OwnLoop:
                 threading.Thread(
                     target=_run, args=(self._loop,), name=self._name, daemon=True
                 ).start()
+                atexit.unregister(self._close_at_exit)  # once, however often it begins
                 atexit.register(self._close_at_exit)
             return self._loop
 
     def _close_at_exit(self) -> None:
-        loop = self._loop
+        loop, ended = self._loop, self._ended
         if loop is not None and loop.is_running():
-            with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self._ending(), loop).result(END_SECONDS)
+            ended = asyncio.run_coroutine_threadsafe(self._ending(), loop)
+        if ended is not None:
+            with suppress(Exception):  # whoever closed it was told
+                ended.result(END_SECONDS)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

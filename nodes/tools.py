@@ -73,11 +73,13 @@ async def tools(
 
 
 def _refuse_foreign(state: object) -> None:
-    """Refuse a call that another agent left waiting in the thread: its node is named as ours."""
-    if not isinstance(state, State):
+    """Refuse what is no call of ours: what another agent left waiting, or an update put on it."""
+    last = state.messages[-1] if isinstance(state, State) and state.messages else None
+    if not isinstance(last, AIMessage):
         msg = (
-            "expected a call of this agent to resume; the thread waits in one of another agent's. "
-            "Send a new message: that call is then closed as not answered. Or answer it there."
+            "expected a call of this agent to resume; the thread waits in one of another agent's, "
+            "or a message was put behind it. Send a new message: that call is then closed as not "
+            "answered."
         )
         raise InvalidInputError(msg)
 

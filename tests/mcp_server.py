@@ -76,6 +76,16 @@ async def learn(name: str, context: Context[Any, Any, Any]) -> str:
 
 
 @app.tool()
+async def learn_badly(context: Context[Any, Any, Any]) -> str:
+    """Offer a tool whose schema refers to what is not there."""
+    app.add_tool(lambda: "", name="broken", description="Nobody can call it.")
+    broken: Any = app._tool_manager.get_tool("broken")
+    broken.parameters = {"type": "object", "properties": {"a": {"$ref": "#/$defs/Nope"}}}
+    await context.session.send_tool_list_changed()
+    return "learnt"
+
+
+@app.tool()
 def for_whom(context: Context[Any, Any, Any]) -> str:
     """Say whose call this is."""
     meta = context.request_context.meta

@@ -46,6 +46,19 @@ async def test_tools_that_a_server_adds_are_offered_at_the_next_request(converse
     assert "t_owl" in model.tools[1]
 
 
+async def test_a_tool_whose_schema_no_provider_takes_is_left_out_and_the_others_stay(
+    converse, caplog
+):
+    model = said([("learn_badly", {})], [("add", {"a": 1, "b": 2})])
+    async with serving() as source:
+        talk = converse(model=model, tools=source)
+        await talk.say("go")
+    assert [one.text for one in results(await talk.messages())] == ["learnt", "3"]
+    assert "t_broken" not in model.tools[1]
+    (left_out,) = [one for one in caplog.records if "is left out" in one.message]
+    assert "'broken' of MCP server 't'" in left_out.message
+
+
 async def test_a_server_hears_whose_call_it_is_where_its_settings_say_so(converse):
     async with serving(sendUser=True) as source:
         (result,) = await told(converse, source, [("for_whom", {})])

@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.types import Command, interrupt
 
+from everlong.nodes.errors import InvalidInputError
 from scripted_model import ScriptedModel, calling
 
 
@@ -165,6 +166,18 @@ async def test_typing_instead_of_approving_keeps_the_finished_result(converse):
     assert mail.status == "error"
     assert "not answered by the user" in mail.text
     assert (till.charged, till.mails) == (1, [])
+
+
+async def test_a_message_beside_an_answer_is_refused_and_the_question_still_waits(converse):
+    till = Till()
+    talk = converse(model=ScriptedModel(script=[ASKING, "Fine."]), tools=till.tools)
+    await talk.send({"messages": [{"role": "user", "content": "go"}]})
+    said = {"messages": [{"role": "user", "content": "and then?"}]}
+    with pytest.raises(InvalidInputError, match="none beside `resume`"):
+        await talk.send(Command(resume="yes", update=said))
+    messages = await talk.send(Command(resume="yes"))
+    assert messages[-1].text == "Fine."
+    assert till.mails == [("ops@example.test", "yes")]
 
 
 async def test_two_approvals_can_be_answered_one_after_the_other(converse):

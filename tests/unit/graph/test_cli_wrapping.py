@@ -79,7 +79,7 @@ def test_a_word_without_end_is_written_as_it_comes():
 
 
 def test_what_steers_a_terminal_is_shown_as_no_text():
-    assert printable("a\x1b[2Jb\x00c\td\r\n\x9b") == "a\ufffd[2Jb\ufffdc    d\n\ufffd"
+    assert printable("a\x1b[2Jb\x00c\td\r\n\x9b\u202e") == "a\ufffd[2Jb\ufffdc    d\n\ufffd\ufffd"
 
 
 def test_a_text_on_one_line_says_that_it_goes_on():

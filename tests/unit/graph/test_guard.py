@@ -132,13 +132,27 @@ async def test_the_longest_thread_id_and_the_strangest_have_a_transcript(graph, 
         {"messages": None},
         {"request": "compact"},
         Command(update={"messages": [7]}),
+        Command(update=[("messages", [7])]),
+        Command(update=[["phase", "answer"], ["phase", "answer"]]),
+        Command(update=[5]),
+        Command(update=[["messages"]]),
+        *(Command(update={name: None}) for name in ("call", "meter", "phase", "unflushed")),
     ],
 )
 async def test_what_is_no_input_leaves_the_thread_readable(graph, given):
     await graph.ainvoke(user("mine"), THREAD, context=context())
     before = await graph.aget_state(THREAD)
-    with pytest.raises(InvalidInputError, match=r"`(messages|request)`: expected"):
+    with pytest.raises(InvalidInputError, match=r"`\w+`: expected"):
         await graph.ainvoke(given, THREAD, context=context())
+    assert await graph.aget_state(THREAD) == before
+
+
+@pytest.mark.parametrize("values", [{"call": "x"}, {"meter": None}, {"messages": [7]}])
+async def test_an_edit_of_what_no_channel_holds_changes_nothing(graph, values):
+    await graph.ainvoke(user("mine"), THREAD, context=context())
+    before = await graph.aget_state(THREAD)
+    with pytest.raises(InvalidInputError, match=r"`\w+`: expected"):
+        await graph.aupdate_state(THREAD, values, as_node="reason")
     assert await graph.aget_state(THREAD) == before
 
 
