@@ -58,8 +58,7 @@ def keys_of(settings: AuthSettings) -> Keys:
     """Return the keys that the settings name.
 
     Raises:
-        ValueError: the public key cannot be used.
-        OSError: there is no such file.
+        ValueError: the public key cannot be read, or not used.
     """
     if secret := settings.secret.get_secret_value():
         return _fixed(secret, settings.algorithms or {"HS256"})
@@ -116,9 +115,12 @@ def _id_of(subject: str) -> str:
 
 def _public_key(given: str) -> Any:
     is_text = given.startswith("-----BEGIN")
-    pem = given.replace("\\n", "\n") if is_text else Path(given).read_text("utf-8")
     try:
+        pem = given.replace("\\n", "\n") if is_text else Path(given).read_text("utf-8")
         return load_pem_public_key(pem.encode())
+    except OSError as error:
+        msg = f"`auth.public_key`: expected PEM, or the path of a file with it; got {error}"
+        raise ValueError(msg) from error
     except ValueError as error:
         msg = "`auth.public_key`: expected a public key in PEM; got something else"
         raise ValueError(msg) from error

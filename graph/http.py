@@ -5,6 +5,7 @@ in the query, as a run's from its context.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -24,7 +25,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from everlong.graph.agent import utc_now
 from everlong.graph.auth import HEALTH
+from everlong.graph.inputs import storable
 from everlong.graph.this_machine import is_of_this_machine
+from everlong.nodes.errors import InvalidInputError
 from everlong.stores import erasure, forgetting, pages
 from everlong.stores.matters import Matter
 from everlong.stores.namespaces import OWNER
@@ -37,6 +40,7 @@ log = logging.getLogger("everlong.http")
 
 HEALTH_SECONDS = 3.0
 ROWS_AT_ONCE = 100
+MOST_BYTES = 16_000
 DEVELOPERS = ("/internal/", "/deploy")
 """Routes of `langgraph dev` that ask nobody who they are: they show threads, empty the tables, and
 start a deployment."""
@@ -91,13 +95,16 @@ def _user_of(request: Request) -> str:
         raise HTTPException(401, "expected an authenticated user; got nobody")
     if not named.strip():
         raise HTTPException(422, "`user_id`: expected whose memory it is, in the query; got none")
-    return named
+    try:
+        return storable("user_id", named)
+    except InvalidInputError as error:
+        raise HTTPException(422, str(error)) from error
 
 
 async def _what(request: Request) -> str:
     try:
-        given: Any = await request.json()
-    except ValueError:
+        given: Any = json.loads(await _body(request))
+    except (ValueError, RecursionError):
         given = None
     what: Any = given.get("what") if isinstance(given, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - JSON
     if not isinstance(what, str) or not what.strip():
@@ -105,6 +112,16 @@ async def _what(request: Request) -> str:
             422, '`what`: expected words or a source, as {"what": "my phone number"}'
         )
     return what
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request that names one thing; more would keep the others waiting."""
+    read = bytearray()
+    async for part in request.stream():
+        read += part
+        if len(read) > MOST_BYTES:
+            raise HTTPException(413, f"expected at most {MOST_BYTES:,} bytes; got more")
+    return bytes(read)
 
 
 def _store() -> PostgresStore:

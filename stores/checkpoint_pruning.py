@@ -38,6 +38,18 @@ DO UPDATE SET checkpoint = EXCLUDED.checkpoint, metadata = EXCLUDED.metadata
 ORIGIN_GONE = InvalidArgumentForPowerFunction
 """How it fails."""
 
+WAITS = f"""EXISTS (
+    SELECT FROM checkpoint_writes w WHERE w.thread_id = %(thread)s AND w.checkpoint_ns = ''
+    AND w.checkpoint_id = held.id AND w.channel = '{INTERRUPT}'
+) AND NOT EXISTS (SELECT FROM held child WHERE child.ns = '' AND child.parent = held.id)"""  # noqa: S608 - our own names
+"""Of a checkpoint of the thread itself: a person is asked there, and nobody went on from it."""
+WAITING = f"""
+WITH held AS (
+    SELECT checkpoint_ns AS ns, checkpoint_id AS id, parent_checkpoint_id AS parent
+    FROM checkpoints WHERE thread_id = %(thread)s
+)
+SELECT id FROM held WHERE ns = '' AND {WAITS} ORDER BY id DESC
+"""  # noqa: S608 - our own names
 PRUNE = f"""
 WITH held AS (
     SELECT checkpoint_ns AS ns, checkpoint_id AS id, parent_checkpoint_id AS parent,
@@ -45,10 +57,7 @@ WITH held AS (
         row_number() OVER (PARTITION BY checkpoint_ns ORDER BY checkpoint_id DESC) AS place
     FROM checkpoints WHERE thread_id = %(thread)s
 ), roots AS (
-    SELECT id FROM held WHERE ns = '' AND (place <= %(kept)s OR EXISTS (
-        SELECT FROM checkpoint_writes w WHERE w.thread_id = %(thread)s AND w.checkpoint_ns = ''
-        AND w.checkpoint_id = held.id AND w.channel = '{INTERRUPT}'
-    ) AND NOT EXISTS (SELECT FROM held child WHERE child.ns = '' AND child.parent = held.id))
+    SELECT id FROM held WHERE ns = '' AND (place <= %(kept)s OR {WAITS})
 ), kept AS (
     SELECT '' AS ns, id FROM roots
     UNION SELECT ns, id FROM held WHERE place <= %(kept)s AND ns <> '' AND (

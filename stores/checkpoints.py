@@ -219,11 +219,14 @@ def _slim(
 ) -> tuple[Any, Any]:
     """Return what is written about a run, cleaned: no `left_out`, save what it is marked with.
 
-    What a server writes outside a run is marked with whose request it is, whatever that says.
+    What a server writes outside a run is marked with whose request it is, whatever that says. It
+    belongs to no run; nor does the copy of a thread, which names a run in `metadata` alone.
     """
     mark = {OWNER: user_id} if (user_id := asking.get()) else {}
     attached: dict[str, Any] = (config.get("metadata") or {}) | mark
     gone = set(left_out) - attached.keys()
+    if mark or "run_id" not in attached | config.get("configurable", {}):
+        gone.add("run_id")
     fields: dict[str, Any] = dict(config) | {"metadata": attached}
     for name in ("metadata", "configurable"):
         given: dict[str, Any] = fields.get(name) or {}

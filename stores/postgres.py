@@ -17,7 +17,7 @@ from langgraph.store.postgres.base import PostgresIndexConfig
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from everlong.stores import day_places, embedding, indexing, word_table, work_table
+from everlong.stores import day_places, embedding, indexing, pruned_saver, word_table, work_table
 from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.dsn import unavailable
 from everlong.stores.locks import ThreadLocks
@@ -39,7 +39,7 @@ POOL_SECONDS = 10.0
 UNEMBED = """DELETE FROM store_vectors USING unnest(%s::text[], %s::text[]) AS gone (prefix, key)
     WHERE store_vectors.prefix = gone.prefix AND store_vectors.key = gone.key"""
 STATE_OF_INDEX = """SELECT relkind = 'p' AS is_partitioned, to_regclass(%s) IS NOT NULL AS is_there
-    FROM pg_class WHERE oid = 'store'::regclass"""
+    FROM pg_class WHERE oid = %s::regclass"""
 EXACT = "DROP INDEX IF EXISTS store_vectors_embedding_idx"
 """One user's vectors are a small part: an index of all finds too few of them, or none."""
 RECONNECT_SECONDS = 2.0
@@ -131,16 +131,18 @@ async def migrate(dsn: str, *, index: Index | None = None) -> None:
                 await connection.execute(EXACT)
             await word_table.set_up(connection)
             for name, statement in (*work_table.SET_UP.items(), *day_places.SET_UP.items()):
-                await _set_up_index(connection, name, statement)
+                await _set_up_index(connection, "store", name, statement)
+            for name, statement in pruned_saver.SET_UP.items():
+                await _set_up_index(connection, "checkpoints", name, statement)
         finally:
             await connection.execute("SELECT pg_advisory_unlock(%s)", (MIGRATION_LOCK,))
 
 
 async def _set_up_index(
-    connection: psycopg.AsyncConnection[DictRow], name: str, statement: str
+    connection: psycopg.AsyncConnection[DictRow], table: str, name: str, statement: str
 ) -> None:
-    """Make an index of the store that is missing; a partitioned table takes none concurrently."""
-    row = await (await connection.execute(STATE_OF_INDEX, (name,))).fetchone()
+    """Make an index that is missing; a partitioned table takes none concurrently."""
+    row = await (await connection.execute(STATE_OF_INDEX, (name, table))).fetchone()
     if row and row["is_there"]:
         return
     if row and row["is_partitioned"]:

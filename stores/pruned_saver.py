@@ -15,6 +15,11 @@ from everlong.stores.checkpoint_messages import Place
 
 log = logging.getLogger("everlong.postgres")
 
+SET_UP = {
+    "checkpoints_run": "CREATE INDEX CONCURRENTLY IF NOT EXISTS checkpoints_run"
+    " ON checkpoints ((metadata->>'run_id')) WHERE metadata->>'run_id' IS NOT NULL"
+}
+"""Finds the checkpoints of a run; a program's runs have no ids and cost nothing."""
 DELETE_RUNS = """
 WITH gone AS (
     DELETE FROM checkpoints WHERE metadata->>'run_id' = ANY(%(runs)s)
@@ -119,6 +124,12 @@ class PrunedSaver(AsyncPostgresSaver):
         """
         async with self._cursor() as cur:
             return await pruning.prune(cur, thread_id, kept)
+
+    async def waiting_of(self, thread_id: str) -> list[str]:
+        """Return the ids of the thread's checkpoints at which a person is asked, newest first."""
+        async with self._cursor() as cur:
+            await cur.execute(pruning.WAITING, {"thread": thread_id})
+            return [str(row["id"]) for row in await cur.fetchall()]
 
     async def resting_threads(self, *, since: str, after: str, limit: int) -> tuple[list[str], str]:
         """Look at the next threads after `after`; return those to prune, and where to go on.

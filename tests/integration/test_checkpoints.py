@@ -8,6 +8,8 @@ from psycopg.rows import dict_row
 
 from everlong.stores.checkpoints import PooledSaver
 from everlong.stores.postgres import migrate, open_pool
+from everlong.stores.pruned_saver import DELETE_RUNS
+from everlong.stores.server import BY_RUN
 
 CONFIG = {"configurable": {"thread_id": "t1"}}
 
@@ -139,14 +141,30 @@ async def test_messages_that_are_gone_are_told_and_not_left_out(pool, dsn):
         await graph.aget_state(CONFIG)
 
 
-async def test_a_rolled_back_run_is_gone(pool):
+async def test_a_rolled_back_run_is_gone_but_from_a_copy_of_its_thread(pool):
     saver = PooledSaver(pool)
     graph = echo(saver)
     await graph.ainvoke({"messages": [("user", "one")]}, CONFIG)
     run = {**CONFIG, "metadata": {"run_id": "r2"}}
     await graph.ainvoke({"messages": [("user", "two")]}, run)
+    found = await saver.aget_tuple(CONFIG)
+    other = {"configurable": {"thread_id": "t2", "checkpoint_ns": ""}}
+    versions = found.checkpoint["channel_versions"]
+    await saver.aput(other, found.checkpoint, found.metadata, versions)
     await saver.adelete_for_runs(["r2"])
     assert await said(graph) == ["one", "heard one"]
+    assert await said(graph, other) == ["one", "heard one", "two", "heard two"]
+
+
+async def test_a_runs_checkpoints_are_found_by_an_index(pool):
+    async with pool.connection() as connection:
+        await connection.execute("SET enable_seqscan = off")
+        try:
+            for query, given in ((DELETE_RUNS, {"runs": ["r1", "r2"]}), (BY_RUN, ["r1"])):
+                plan = await connection.execute(f"EXPLAIN {query}", given)
+                assert "on checkpoints_run" in str(await plan.fetchall())
+        finally:
+            await connection.execute("RESET enable_seqscan")
 
 
 async def test_lone_nodes_store_no_write_that_the_next_checkpoint_holds(pool, dsn):

@@ -10,9 +10,16 @@ from everlong.nodes.context import Context
 from everlong.stores.work_queue import open_records
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
-OURS = {"store_work", "store_day", "store_same", "store_saved", "store_prefix_idx"}
+OURS = {
+    "store_work",
+    "store_day",
+    "store_same",
+    "store_saved",
+    "store_prefix_idx",
+    "checkpoints_run",
+}
 CONFIG = {"configurable": {"thread_id": "t1"}}
-INDEXES = "SELECT indexname FROM pg_indexes WHERE tablename = 'store'"
+INDEXES = "SELECT indexname FROM pg_indexes WHERE tablename IN ('store', 'checkpoints')"
 HELD = "SELECT count(*), count(DISTINCT tableoid) FROM checkpoints"
 
 

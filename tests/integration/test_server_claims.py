@@ -107,6 +107,22 @@ def test_what_is_written_beside_a_run_is_marked_with_who_asks(user, graph):
         assert state["metadata"]["everlong_owner"] == bob.user_id
 
 
+def test_what_is_written_beside_a_run_is_no_part_of_one(user):
+    bob, eve = user("bob"), user("eve")
+    thread_id, others = bob.thread("Hello."), eve.thread("Hello.")
+    copy = bob.get("POST", f"/threads/{thread_id}/copy")["thread_id"]
+    (ran,) = bob.get("GET", f"/threads/{thread_id}/runs")
+    own = bob.get("GET", f"/threads/{thread_id}/state")["metadata"]
+    assert own["run_id"] == ran["run_id"]
+    edit = {"values": said("mine"), "checkpoint": {"run_id": ran["run_id"], "checkpoint_ns": ""}}
+    eve.get("POST", f"/threads/{others}/state", edit)
+    for asker, place in ((bob, copy), (eve, others)):
+        assert "run_id" not in asker.get("GET", f"/threads/{place}/state")["metadata"]
+    assert bob.ask("DELETE", f"/threads/{thread_id}/runs/{ran['run_id']}").status_code == 204
+    assert not bob.get("GET", f"/threads/{thread_id}/state")["values"]
+    assert len(bob.get("GET", f"/threads/{copy}/state")["values"]["messages"]) == 2
+
+
 @pytest.mark.parametrize("as_node", ["__input__", "open_call"])
 def test_a_thread_that_is_made_with_its_states_is_whose_request_it_is(user, as_node):
     bob, kim = user("bob"), user("kim")

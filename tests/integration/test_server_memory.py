@@ -5,9 +5,11 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import psycopg
 import pytest
 
+from bearer_tokens import bearer
 from everlong.stores.namespaces import label
 from fix_users import Asker, run
 from http_thread import said
@@ -195,6 +197,10 @@ def test_one_thing_is_forgotten_everywhere_by_its_own_user_alone(user, kim):
     assert "ALPHA-9" not in str(kim.get("GET", "/memory"))
     for body in (None, [], {"what": 5}, {"what": " "}):
         assert kim.ask("POST", "/memory/forget", body).status_code == 422
+    url, own = f"{kim.server.url}/memory/forget", bearer(kim.user_id)
+    assert httpx.post(url, content="[" * 5_000, headers=own).status_code == 422
+    long = {"what": " ".join(f"w{number}" for number in range(9_000))}
+    assert kim.ask("POST", "/memory/forget", long).status_code == 413
 
 
 def test_a_user_who_goes_leaves_nothing_and_takes_nothing_of_others(user, kim, users_server):

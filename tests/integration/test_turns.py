@@ -15,6 +15,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from everlong.graph.agent import build
 from everlong.nodes.errors import ThreadBusyError
+from everlong.stores.locks import ThreadLostError
 from everlong.stores.postgres import open_stores
 from everlong.stores.settings import settings
 
@@ -25,6 +26,12 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
     AND backend_type = 'client backend'"""
 HELD = """
 SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database
+WHERE locktype = 'advisory' AND granted AND datname = current_database()"""
+
+LOSE = "SELECT pg_terminate_backend(%s)"
+TAKE = """
+SELECT pg_advisory_lock((classid::bigint << 32) | objid::bigint)
+FROM pg_locks JOIN pg_database ON pg_database.oid = database
 WHERE locktype = 'advisory' AND granted AND datname = current_database()"""
 
 
@@ -171,6 +178,38 @@ async def test_a_run_that_waits_too_long_says_so_and_changes_nothing(servers, mo
         settings.cache_clear()
     await running
     assert len(await texts(servers[0])) == 4
+
+
+async def test_a_run_whose_connection_is_lost_keeps_its_turn_and_the_next_one_waits(
+    servers, watch, dsn
+):
+    before = await watch(OPEN)
+    running = await begin(servers[0], 2.5)
+    waiting = asyncio.create_task(say(servers[1], "My code is A-1."))
+    async with asyncio.timeout(10):
+        while len(lost := await watch(OPEN) - before) < 2:  # noqa: ASYNC110 - of a run
+            await asyncio.sleep(0.02)
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
+        for pid in lost:
+            await connection.execute(LOSE, (pid,))
+    await asyncio.gather(running, waiting)
+    found = await texts(servers[0])
+    assert (len(found), found[-2:]) == (6, ["My code is A-1.", "Confirmed."])
+
+
+async def test_a_run_whose_thread_another_got_meanwhile_ends_and_says_so(servers, watch, dsn):
+    running = await begin(servers[0], 30)
+    (holder,) = await watch(HELD)
+    async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as other:
+        taking = asyncio.create_task(other.execute(TAKE))
+        await asyncio.sleep(0.2)
+        async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
+            await connection.execute(LOSE, (holder,))
+        with pytest.raises(ThreadLostError, match="'t1': expected to hold it until the run ends"):
+            async with asyncio.timeout(10):
+                await running
+        await taking
+    assert len(await texts(servers[1])) == 2
 
 
 async def test_an_edit_of_the_state_waits_for_the_run_and_neither_is_lost(servers):

@@ -117,6 +117,11 @@ async def test_a_public_key_may_be_a_file_or_one_line(tmp_path: Path):
     assert await who(given, public_key=pem(EC).replace("\n", "\\n")) == "kim"
 
 
+def test_a_public_key_that_is_no_file_is_named_with_its_setting(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"`auth.public_key`: expected PEM.*none\.pem"):
+        keys_of(settings(public_key=str(tmp_path / "none.pem")))
+
+
 PRIVATE = EC.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 WEAK = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505 - the point
 
