@@ -15,6 +15,7 @@ from everlong.stores.forgetting import Plan
 from everlong.stores.matters import Matter
 from everlong.stores.sweeping import namespaces_of
 from everlong.stores.traces import Trace, traces
+from everlong.stores.users import sweep_is_at
 
 NOTHING = "Nothing was changed."
 
@@ -56,7 +57,8 @@ async def forget_user(user_id: str, *, yes: bool, dsn: str | None) -> int:
     """Erase everything of a user and prove it; 1 where something is left."""
     async with opened_stores(dsn) as (found, stores):
         threads = await erasure.threads_of(stores.store, user_id, stores.saver)
-        if not threads and not await namespaces_of(stores.store, user_id):
+        has_records = bool(await namespaces_of(stores.store, user_id))
+        if not (threads or has_records or await sweep_is_at(stores.store, user_id)):
             put_error(f"there is nothing of {user_id}: is that the very id? {NOTHING}")
             return 1
         if not yes and not agreed(await _question(stores.store, user_id, threads)):

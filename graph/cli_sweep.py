@@ -56,18 +56,29 @@ async def _all_checkpoints(broom: Broom, done: Swept) -> None:
         after = await sweep_checkpoints(broom, done, after=after)
 
 
+def _limit(days: int, *, newest: int = 0) -> str:
+    """Say what goes; empty where nothing does."""
+    by_age = [f"after {amount(days, 'day')}"] if days else []
+    by_number = [f"all but the newest {newest:,} of a thread"] if newest else []
+    return ", or ".join(by_age + by_number)
+
+
 def _said(done: Swept, context: Context, *, of_all: bool) -> str:
     counted = (
         (done.archived, ("ledger entry", "ledger entries"), "moved to the archive"),
         (done.messages, ("message", "messages"), "removed from transcripts"),
         (done.checkpoints, ("checkpoint", "checkpoints"), "of threads at rest removed"),
     )
-    days = context.memory.ledger_days, context.transcript_days, settings().checkpoint_days
+    limits = (
+        _limit(context.memory.ledger_days),
+        _limit(context.transcript_days, newest=context.transcript_messages),
+        _limit(settings().checkpoint_days),
+    )
     parts = [
-        f"{amount(count, *names)} {what}" + (f" (after {amount(limit, 'day')})" if limit else "")
+        f"{amount(count, *names)} {what}" + (f" ({limit})" if limit else "")
         if limit or count
         else f"no {names[1]} {what} (0 days: kept for good)"
-        for (count, names, what), limit in zip(counted, days, strict=True)
+        for (count, names, what), limit in zip(counted, limits, strict=True)
     ][: None if of_all else -1]
     also = {
         amount(done.entries, "archived entry", "archived entries"): done.entries,

@@ -5,7 +5,7 @@ when it is done twice, or by two at once.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,11 +22,13 @@ from everlong.nodes.transcript import call_ids
 from everlong.nodes.working import now_of
 from everlong.stores import file_retention, record_retention, transcripts
 from everlong.stores.checkpoint_pruning import first_id_at
+from everlong.stores.namespaces import raw
 from everlong.stores.old_threads import Limits, to_look_at
 from everlong.stores.postgres import Stores
-from everlong.stores.retention import is_before
+from everlong.stores.retention import Needed, is_before
 from everlong.stores.settings import settings
-from everlong.stores.states import all_held, places_of, state_of
+from everlong.stores.states import held_in, places_of, states_of
+from everlong.stores.sweeping import namespaces_of
 
 BUSY_SECONDS = 2.0
 """How long a thread at work is waited for; its own calls let go of what is old, too."""
@@ -95,6 +97,8 @@ async def sweep_user(broom: Broom, user_id: str, done: Swept) -> None:
         messages=broom.context.transcript_messages,
         again_days=broom.again_days,
     )
+    places = await namespaces_of(store, user_id)
+    recorded = {raw(place[3]) for place in places if place[2:3] == ("transcripts",)}
     for thread_id in await to_look_at(store, user_id, limits, instant=run.instant):
         await _sweep_thread(broom, _run(broom, user_id, thread_id), done)
     if days := broom.context.transcript_days:
@@ -102,7 +106,7 @@ async def sweep_user(broom: Broom, user_id: str, done: Swept) -> None:
             store,
             user_id,
             before=broom.now - timedelta(days=days),
-            held=partial(all_held, broom.stores.saver),
+            paths=partial(_paths, broom, recorded),
         )
     done.users += 1
 
@@ -128,12 +132,10 @@ async def _sweep_thread(broom: Broom, run: Run, done: Swept) -> None:
     async with _at_rest(broom, run.thread_id) as is_free:
         if not is_free:
             return
-        store, found = broom.stores.store, await state_of(broom.stores.saver, run.thread_id)
+        store, (found, waiting) = broom.stores.store, await _held(broom, run)
         if found is None and await _is_young(broom, run):
             return  # its state is kept elsewhere, and says what has to stay
-        state = found or {}
-        history: Sequence[BaseMessage] = state.get("messages", ())
-        kept = await needed(run, history, state.get("unflushed", ()), state.get("archived", {}))
+        kept = found or await needed(run, (), (), {})
         while True:
             step = await remove_messages(run, kept, noted=False)
             done.messages += step.removed
@@ -143,9 +145,36 @@ async def _sweep_thread(broom: Broom, run: Run, done: Swept) -> None:
         done.receipts += await record_retention.remove_receipts(
             *place, needed=kept.receipts, instant=run.instant, days=days
         )
-        done.results += await record_retention.remove_finished_calls(
-            *place, waiting=_waiting(history)
-        )
+        if found is not None or days:  # kept elsewhere, a call may still wait for a person
+            done.results += await record_retention.remove_finished_calls(
+                *place, waiting=waiting, days=0 if found else days
+            )
+
+
+async def _held(broom: Broom, run: Run) -> tuple[Needed | None, set[str]]:
+    """Return what a thread's states need, None where there are none, and which calls wait."""
+    found: Needed | None = None
+    waiting: set[str] = set()
+    async for state in states_of(broom.stores.saver, run.thread_id):
+        held = state.checkpoint["channel_values"]
+        history: Sequence[BaseMessage] = held.get("messages", ())
+        one = await needed(run, history, held.get("unflushed", ()), held.get("archived", {}))
+        found = found.with_branch(one) if found else one
+        waiting.update(_waiting(history))
+    return found, waiting
+
+
+async def _paths(broom: Broom, recorded: Collection[str], thread_id: str) -> set[str] | None:
+    """Return the paths that a thread's states name; None where nothing tells.
+
+    That is where its state is kept elsewhere and it is not `recorded`: it keeps no transcript.
+    """
+    named: set[str] = set()
+    is_told = thread_id in recorded
+    async for state in states_of(broom.stores.saver, thread_id):
+        named |= await asyncio.to_thread(file_retention.paths_in, held_in(state))
+        is_told = True
+    return named if is_told else None
 
 
 async def _is_young(broom: Broom, run: Run) -> bool:

@@ -10,11 +10,10 @@ from everlong.graph.sweeping import Broom, Swept, sweep_checkpoints, sweep_user
 from everlong.nodes.working import now_of
 from everlong.stores import work_queue
 from everlong.stores.tombstones import UserForgottenError
-from everlong.stores.users import users_after
+from everlong.stores.users import SWEEP, users_after
 
 log = logging.getLogger("everlong.worker")
 
-PLACE, KEY = ("everlong_upkeep",), "sweep"
 EVERY = timedelta(days=1)
 LOOK_SECONDS = 600.0
 """Between two looks whether a sweep is due."""
@@ -74,7 +73,9 @@ class Upkeep:
     async def _threads(self, state: dict[str, Any]) -> bool:
         after = await sweep_checkpoints(self._broom, self._done, after=state["thread"])
         if after:
-            await self._write({"thread": after})
+            # else another worker is further, or a user has been forgotten
+            if await self._read() == state:
+                await self._write({"thread": after})
             return True
         await work_queue.sweep(self._broom.stores.store)
         await self._write({"at": now_of(self._broom.clock)})
@@ -84,11 +85,14 @@ class Upkeep:
 
     def _is_due(self, state: dict[str, Any]) -> bool:
         last = state.get("at")
-        return not last or self._broom.now - datetime.fromisoformat(last) >= EVERY
+        if not last:
+            return True
+        since = self._broom.now - datetime.fromisoformat(last)
+        return not timedelta(0) <= since < EVERY  # in the future: a clock was once ahead
 
     async def _read(self) -> dict[str, Any]:
-        item = await self._broom.stores.store.aget(PLACE, KEY)
+        item = await self._broom.stores.store.aget(*SWEEP)
         return dict(item.value) if item else {}
 
     async def _write(self, state: dict[str, Any]) -> None:
-        await self._broom.stores.store.aput(PLACE, KEY, state, index=False)
+        await self._broom.stores.store.aput(*SWEEP, state, index=False)

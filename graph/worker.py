@@ -20,7 +20,7 @@ log = logging.getLogger("everlong.worker")
 LOOK_SECONDS = 2.0
 """Between two looks for records of others; those of the same process wake a worker at once."""
 UPKEEP_SECONDS = 0.2
-"""Between two parts of a sweep."""
+"""Between two parts of a sweep; `LOOK_SECONDS` where no more is due."""
 AWAY_SECONDS = 10.0
 """Before the next look where the store does not answer."""
 SWEEP_EVERY = 1_000
@@ -50,8 +50,25 @@ async def work_on(
 ) -> None:
     """Do records as they come, until this is cancelled; a store that is away is waited for.
 
-    `upkeep` is done a little at a time, when no record is free.
+    `upkeep` is done beside it, a little at a time.
     """
+    sweeping = asyncio.create_task(_keep_up(upkeep)) if upkeep is not None else None
+    try:
+        await _do_as_they_come(hands, user_id, tell=tell)
+    finally:
+        if sweeping is not None:
+            sweeping.cancel()
+            await asyncio.wait([sweeping])
+
+
+async def _keep_up(upkeep: Upkeep) -> None:
+    while True:  # noqa: ASYNC110 - no event tells that more is due
+        await asyncio.sleep(UPKEEP_SECONDS if await upkeep.step() else LOOK_SECONDS)
+
+
+async def _do_as_they_come(
+    hands: Hands, user_id: str | None, *, tell: Callable[[Finished], None]
+) -> None:
     looks = 0
     with work.listening() as woken:
         while True:
@@ -61,8 +78,6 @@ async def work_on(
                 if looks % SWEEP_EVERY == 0:
                     await work_queue.sweep(hands.worker.store)
                 await work_through(hands, user_id, tell=tell)
-                if upkeep is not None and await upkeep.step():
-                    pause = UPKEEP_SECONDS
             except Exception:
                 log.exception(
                     "The records cannot be read; the next look is in %.0f s", AWAY_SECONDS

@@ -32,7 +32,8 @@ async def shorten(run: Run, state: State) -> None:
         await archive_entries(run)
         if run.archive is not None and has_limit(run):
             last = await retention.swept_at(run.archive, run.user_id, run.thread_id)
-            if minutes_between(last, run.instant) >= MINUTES_APART:
+            since = minutes_between(last, run.instant)
+            if not 0 <= since < MINUTES_APART:  # in the future: a clock was once ahead
                 kept = await needed(run, state.messages, state.unflushed, state.archived)
                 await remove_messages(run, kept)
     except Exception:
@@ -124,7 +125,8 @@ async def _alive(store: BaseStore, run: Run, ids: set[str]) -> list[dict[str, An
     """Return the receipts of the compaction whose summary the history has, and of later ones."""
     place = (store, run.user_id, run.thread_id)
     receipts = await compactions.read(*place, limit=NEWEST)
-    if len(receipts) == NEWEST and not any(one["outcome"] == "done" for one in receipts):
+    done_ids = {one.get("summary_id", "") for one in receipts if one["outcome"] == "done"}
+    if len(receipts) == NEWEST and not done_ids & {"", *ids}:  # a branch may have an older one
         receipts = await compactions.read(*place)
     changing = [one for one in receipts if one["outcome"] in ("done", BEGUN)]
     alive = [n for n, one in enumerate(changing) if one.get("summary_id", "") in ids]

@@ -14,6 +14,7 @@ from langgraph.store.base import BaseStore, PutOp
 from everlong.stores import tombstones
 from everlong.stores.namespaces import OWNER, raw
 from everlong.stores.sweeping import namespaces_of, update_index
+from everlong.stores.users import SWEEP, sweep_is_at
 
 Saver = BaseCheckpointSaver[Any]
 ROUNDS = 5
@@ -67,6 +68,8 @@ async def forget_user(
         if not removed and not deleted:
             break
     await update_index(store, user_id)
+    if await sweep_is_at(store, user_id, threads):
+        await store.adelete(*SWEEP)  # it begins anew
     left = await _held(store, user_id) + len(await _in_saver(saver, user_id))
     return Erased(records=records, threads=tuple(sorted(threads)), left=left)
 

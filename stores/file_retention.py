@@ -31,24 +31,30 @@ SELECT count(*) AS count FROM gone
 """
 """Where the file is new by now, nothing goes."""
 
-Held = Callable[[Collection[str]], Awaitable[Iterable[Any]]]
-"""Returns what the states of threads hold."""
+Paths = Callable[[str], Awaitable[Collection[str] | None]]
+"""Returns what a thread's states name; None where they are elsewhere and nothing tells."""
 
 
-async def remove_unnamed(store: BaseStore, user_id: str, *, before: Any, held: Held) -> int:
+async def remove_unnamed(store: BaseStore, user_id: str, *, before: Any, paths: Paths) -> int:
     """Remove the user's files last written before an instant that nothing names; return how many.
 
-    What may name them: the user's records, and the states of the threads that they come from.
+    What may name them: the user's records, and the states of the threads that they come from. A
+    file stays where nothing tells what one of these names.
     """
     found = await all_items(store, space(user_id, "files"))
     old = [one for one in found if one.updated_at < before and PATH.fullmatch(one.key)]
     if not old:
         return 0
     named = await _named(store, user_id)
-    for thread_id in sorted(_threads(old)):  # one at a time: a state may be large
-        named |= await asyncio.to_thread(_paths_in, await held([thread_id]))
+    untold: set[str] = set()
+    for thread_id in sorted(_threads(old)):
+        if (found_there := await paths(thread_id)) is None:
+            untold.add(thread_id)
+        else:
+            named.update(found_there)
     named |= await _named_in_files(store, user_id, named)
-    return sum([await _remove(store, user_id, one, before) for one in old if one.key not in named])
+    gone = [one for one in old if one.key not in named and not _threads([one]) & untold]
+    return sum([await _remove(store, user_id, one, before) for one in gone])
 
 
 async def _named(store: BaseStore, user_id: str) -> set[str]:
@@ -56,7 +62,7 @@ async def _named(store: BaseStore, user_id: str) -> set[str]:
     for place in await namespaces_of(store, user_id):
         if place[2] not in HOLDING:
             items = [one for one in await all_items(store, place) if one.namespace == place]
-            named |= await asyncio.to_thread(_paths_in, [one.value for one in items])
+            named |= await asyncio.to_thread(paths_in, [one.value for one in items])
     return named
 
 
@@ -65,11 +71,12 @@ async def _named_in_files(store: BaseStore, user_id: str, named: Collection[str]
     found: set[str] = set()
     for path in named:
         if path.endswith(".json") and (text := await files.read_text(store, user_id, path)):
-            found |= await asyncio.to_thread(_paths_in, [text])
+            found |= await asyncio.to_thread(paths_in, [text])
     return found
 
 
-def _paths_in(values: Iterable[Any]) -> set[str]:
+def paths_in(values: Iterable[Any]) -> set[str]:
+    """Return the paths of such files that values name."""
     return {path for value in values for path in PATH.findall(str(value))}
 
 

@@ -70,5 +70,7 @@ def _is_due(row: dict[str, Any], limits: Limits, instant: str) -> bool:
     is_old = bool(limits.days) and is_before(row["at"], instant, limits.days)
     if not is_old and not row["are_many"]:
         return False
-    again = limits.again_days
-    return not (again and row["swept"] and not is_before(row["swept"], instant, again))
+    again, swept = limits.again_days, row["swept"]
+    if not (again and swept):
+        return True
+    return is_before(swept, instant, again) or is_before(instant, swept, 0)  # a clock was ahead

@@ -52,15 +52,16 @@ async def remove_receipts(
 
 
 async def remove_finished_calls(
-    store: BaseStore, user_id: str, thread_id: str, *, waiting: Collection[str]
+    store: BaseStore, user_id: str, thread_id: str, *, waiting: Collection[str], days: int = 0
 ) -> int:
     """Remove results that were kept while a person was asked; return how many.
 
-    Not those of `waiting`, the ids of assistant messages with calls that have no result yet.
+    Not those of `waiting`, the ids of assistant messages with calls that have no result yet; and
+    none that is younger than so many `days`.
     """
     place = space(user_id, "finished_calls", thread_id)
     still = {label(one) for one in waiting if one}
-    before = time.time() - SETTLED_SECONDS
+    before = time.time() - max(SETTLED_SECONDS, days * 86_400.0)
     gone = [
         one
         for one in await all_items(store, place)

@@ -50,6 +50,15 @@ class Needed:
         """Tell whether a message has to stay."""
         return message_id in self.message_ids or any(a <= number <= b for a, b in self.ranges)
 
+    def with_branch(self, other: "Needed") -> "Needed":
+        """Return this and what a branch of the thread needs; the count is the thread's own."""
+        return Needed(
+            message_ids={*self.message_ids, *other.message_ids},
+            ranges=[*self.ranges, *other.ranges],
+            receipts={*self.receipts, *other.receipts},
+            count=self.count,
+        )
+
 
 async def archive_old_entries(
     store: BaseStore, user_id: str, *, instant: str, days: int, most: int = STEP

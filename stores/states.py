@@ -1,11 +1,13 @@
 """What the states of threads hold, straight from the checkpointer, without a graph."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator
 from typing import Any
 
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import CheckpointTuple
 
-Saver = BaseCheckpointSaver[Any]
+from everlong.stores.pruned_saver import PrunedSaver
+
 BETWEEN_GRAPHS = "|"
 
 
@@ -19,21 +21,26 @@ def places_of(thread_id: str) -> list[dict[str, str]]:
     return [whole, {"thread_id": outer, "checkpoint_ns": inside}] if inside else [whole]
 
 
-async def state_of(saver: Saver, thread_id: str) -> dict[str, Any] | None:
-    """Return what the newest checkpoint of a thread holds, by channel; None where there is none."""
+async def states_of(saver: PrunedSaver, thread_id: str) -> AsyncGenerator[CheckpointTuple]:
+    """Yield what a thread may go on from: the newest checkpoint first, then branches that wait.
+
+    A branch waits for a person, though the thread went on elsewhere. One at a time: each may be
+    large.
+    """
     for place in places_of(thread_id):
-        found = await saver.aget_tuple({"configurable": place})
-        if found is not None:
-            return dict(found.checkpoint["channel_values"])
-    return None
+        if (newest := await saver.aget_tuple({"configurable": place})) is None:
+            continue
+        yield newest
+        if place["checkpoint_ns"]:
+            continue
+        for checkpoint_id in await saver.waiting_of(thread_id):
+            config: RunnableConfig = {"configurable": place | {"checkpoint_id": checkpoint_id}}
+            if checkpoint_id == newest.checkpoint["id"]:
+                continue
+            if (found := await saver.aget_tuple(config)) is not None:
+                yield found
 
 
-async def all_held(saver: Saver, threads: Iterable[str]) -> list[Any]:
-    """Return what the newest checkpoints of threads hold, and what waits to get into them."""
-    held: list[Any] = []
-    for thread_id in threads:
-        for place in places_of(thread_id):
-            found = await saver.aget_tuple({"configurable": place})
-            if found is not None:
-                held += [*found.checkpoint["channel_values"].values(), found.pending_writes]
-    return held
+def held_in(state: CheckpointTuple) -> list[Any]:
+    """Return what a checkpoint holds, and what waits to get into it."""
+    return [*state.checkpoint["channel_values"].values(), state.pending_writes]

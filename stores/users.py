@@ -1,5 +1,6 @@
 """Which users there are, some at a time: nobody reads a list of millions to find the next."""
 
+from collections.abc import Collection
 from typing import Any
 
 from langgraph.store.base import BaseStore
@@ -11,6 +12,17 @@ NEXT = """
 SELECT prefix FROM store WHERE prefix ~>~ %s AND prefix ~<~ %s ORDER BY prefix USING ~<~ LIMIT 1
 """
 """By bytes, as the store's own index on `prefix` sorts; so a user costs one look into it."""
+
+SWEEP = ("everlong_upkeep",), "sweep"
+"""Where it stands how far a sweep of all users is: by the id of a user, or of a thread."""
+
+
+async def sweep_is_at(store: BaseStore, user_id: str, threads: Collection[str] = ()) -> bool:
+    """Tell whether what says how far a sweep is names the user, or one of the threads."""
+    item = await store.aget(*SWEEP)
+    return item is not None and (
+        item.value.get("user") == user_id or item.value.get("thread") in threads
+    )
 
 
 async def users_after(store: BaseStore, after: str, *, most: int) -> list[str]:

@@ -197,6 +197,11 @@ def test_a_sweep_lets_go_of_what_is_old_and_needs_no_run(known):
     assert on(known, "show", "--day", "2026-03-08").code == 0
     assert on(known, "search", "Shanghai").out.count("Source: ") == 2
     assert "no longer" in on(known, "show", "--sources").out
+    many = {"EVERLONG_TRANSCRIPT_MESSAGES": "1000"}
+    told = everlong("sweep", "--dsn", known, **short, **many).out
+    assert "transcripts (after 1 day, or all but the newest 1,000 of a thread)" in told
+    told = everlong("sweep", "--dsn", known, **never, **many).out
+    assert "0 messages removed from transcripts (all but the newest 1,000 of a thread)" in told
     again = everlong("sweep", "--dsn", known, **short)
     assert again.out.startswith("1 user: 0 ledger entries")
 

@@ -3,37 +3,26 @@
 import asyncio
 import logging
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 from langchain_core.messages import AIMessage
 from langgraph.types import Command, interrupt
 
+from calendar_clock import Calendar, broom
 from everlong.graph import sweeping, upkeep
 from everlong.graph.runtime import open_agent
-from everlong.graph.sweeping import Broom, Swept, sweep_checkpoints, sweep_user
+from everlong.graph.sweeping import Swept, sweep_checkpoints, sweep_user
 from everlong.graph.upkeep import Upkeep
 from everlong.graph.worker import hands_on, work_on
 from everlong.nodes.context import Context
 from everlong.stores import compactions, files, transcripts
 from everlong.stores.postgres import open_stores
-from everlong.stores.states import state_of
+from everlong.stores.states import states_of
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
 THREAD = {"configurable": {"thread_id": "t1"}}
 SMALL = {"trigger_messages": 6, "keep_messages": 2, "flush_before": False}
-
-
-class Calendar:
-    """A clock that a test turns on."""
-
-    def __init__(self):
-        self.now = datetime.now(UTC)  # noqa: TID251 - checkpoints tell the true time
-        self.days = 0.0
-
-    def __call__(self):
-        return self.now + timedelta(days=self.days)
 
 
 @pytest.fixture
@@ -45,11 +34,6 @@ def calendar():
 async def stores(dsn):
     async with open_stores(dsn, pool_size=4) as opened:
         yield opened
-
-
-def broom(stores, calendar, **settings):
-    context = Context.model_validate({"memory": {"consolidate": "on_request"}} | settings)
-    return Broom(stores=stores, context=context, clock=calendar)
 
 
 def script(messages):
@@ -191,11 +175,10 @@ async def test_a_graph_inside_another_is_found_by_the_id_of_its_records(stores):
     }
     config = {"configurable": {"thread_id": "t1", "checkpoint_ns": "sales|east"}}
     await saver.aput(config, checkpoint | values, {"step": 1}, {"messages": "1"})
-    found = await state_of(saver, "t1|sales|east")
-    assert found
-    assert [one.text for one in found["messages"]] == ["hi"]
-    assert await state_of(saver, "t1") is None
-    assert await state_of(saver, "t1|west") is None
+    (found,) = [one async for one in states_of(saver, "t1|sales|east")]
+    assert [one.text for one in found.checkpoint["channel_values"]["messages"]] == ["hi"]
+    for other in ("t1", "t1|west"):
+        assert [one async for one in states_of(saver, other)] == []
 
 
 async def test_threads_at_rest_keep_what_resuming_needs_page_by_page(

@@ -11,6 +11,7 @@ from everlong.stores import (
     ledger_archive,
     memory,
     pages,
+    retention,
     transcripts,
     work_queue,
 )
@@ -101,6 +102,15 @@ async def test_a_setting_of_zero_keeps_everything_for_good(converse, calendar):
         calendar.pass_days(300)
     assert await ledger_archive.entries(talk.store, "kim") == []
     assert await numbers(talk) == list(range(10))
+
+
+async def test_a_look_that_a_clock_dated_ahead_does_not_put_off_the_next(talk, calendar):
+    await talk.say(likes(0))
+    ahead = {"first": 0, "at": "2028-10-01T12:00:00Z"}
+    await talk.store.aput(("users", "kim", "retention"), "thread-1", ahead)
+    calendar.pass_days(0.5)
+    await talk.say(likes(1))
+    assert (await retention.swept_at(talk.store, "kim", "thread-1"))[:10] == "2026-01-06"
 
 
 async def test_old_messages_leave_the_transcript_but_not_those_that_a_compaction_can_give_back(

@@ -19,11 +19,11 @@ def store(backend):
 
 
 async def nothing(_):
-    return []
+    return set()
 
 
-async def sweep(store, *, before=SOON, held: Any = nothing):
-    return await file_retention.remove_unnamed(store, "u", before=before, held=held)
+async def sweep(store, *, before=SOON, named: Any = nothing):
+    return await file_retention.remove_unnamed(store, "u", before=before, paths=named)
 
 
 async def paths(store):
@@ -52,13 +52,12 @@ async def test_a_record_or_a_state_that_names_a_file_keeps_it(store):
     await transcripts.append(store, "u", "t", messages, first=0, instant="2026-01-05T12:00:00Z")
     asked = []
 
-    async def held(threads):
-        asked.extend(threads)
-        return [
-            [HumanMessage("preview", additional_kwargs={"everlong_evicted": {"path": in_state}})]
-        ]
+    async def named(thread):
+        asked.append(thread)
+        about = {"everlong_evicted": {"path": in_state}}
+        return file_retention.paths_in([[HumanMessage("preview", additional_kwargs=about)]])
 
-    assert await sweep(store, held=held) == 1
+    assert await sweep(store, named=named) == 1
     assert asked == ["t0", "t1", "t2", "t3"]
     left = await paths(store)
     assert lost not in left
@@ -72,10 +71,22 @@ async def test_the_same_text_from_another_thread_is_asked_for_there_too(store):
     file = await files.find(store, "u", path)
     assert (file.origin["thread"], file.origin["threads"]) == ("t1", ["t1", "t2"])
 
-    async def held(threads):
-        return [path] if "t2" in threads else []
+    async def named(thread):
+        return {path} if thread == "t2" else set()
 
-    assert await sweep(store, held=held) == 0
+    assert await sweep(store, named=named) == 0
+
+
+async def test_a_file_stays_where_nothing_tells_what_one_of_its_threads_names(store):
+    path = await kept(store, "same", thread="t1")
+    await kept(store, "same", thread="t2")
+    await kept(store, "another", thread="t1")
+
+    async def named(thread):
+        return None if thread == "t2" else set()
+
+    assert await sweep(store, named=named) == 1
+    assert await paths(store) == [path]
 
 
 async def test_a_text_that_comes_again_makes_its_old_file_new(store, monkeypatch):
@@ -100,10 +111,10 @@ async def test_a_file_that_is_made_new_while_it_is_about_to_go_stays(store, monk
     monkeypatch.setattr(file_parts, "NEW_SECONDS", -60.0)
     cutoff = item.updated_at + timedelta(microseconds=1)
 
-    async def held(_):
+    async def named(_):
         """Somebody stores the text again, after the user's records were looked through."""
         await kept(store, text)
-        return []
+        return set()
 
-    assert await sweep(store, before=cutoff, held=held) == 0
+    assert await sweep(store, before=cutoff, named=named) == 0
     assert await files.read_text(store, "u", path) == text

@@ -65,4 +65,7 @@ async def test_a_thread_where_something_old_had_to_stay_is_looked_at_again_later
         is_last = step.is_last
     assert await looked_at(store, again_days=30) == []
     assert await looked_at(store, again_days=9) == ["old"]
+    ahead = {"instant": ago(-400), "days": 180, "noted": False}
+    await retention.remove_old_messages(*place, **ahead)
+    assert await looked_at(store, again_days=30) == ["old"], "a clock was once ahead"
     assert await looked_at(store) == ["old"]

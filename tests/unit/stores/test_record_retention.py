@@ -73,6 +73,7 @@ async def test_results_go_when_no_call_waits_for_them_and_the_thread_is_stored(
     remove = record_retention.remove_finished_calls
     assert await remove(store, *PLACE, waiting=waiting) == 0
     monkeypatch.setattr(record_retention, "SETTLED_SECONDS", -60.0)
+    assert await remove(store, *PLACE, waiting=waiting, days=1) == 0
     assert await remove(store, *PLACE, waiting=waiting) == 1
     assert await finished_calls.find(store, *PLACE, "ai-1") == {}
     assert set(await finished_calls.find(store, *PLACE, "ai-2")) == {"c1"}
