@@ -1,5 +1,6 @@
 """Who calls: from outside, or from another graph; with which settings, and what of it is ours."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 
 from everlong.graph.exchange import MESSAGES, fields_in
 from everlong.nodes.context import Context, context_within
-from everlong.nodes.errors import InvalidInputError
+from everlong.nodes.errors import InvalidInputError, ThreadBusyError
 from everlong.nodes.internals import (
     CHECKPOINTER,
     RUNTIME,
@@ -25,14 +26,19 @@ from everlong.nodes.internals import (
     path_in,
     placed,
     replayed_before,
+    step_around,
     value_in,
 )
 from everlong.nodes.sections import given_in
+from everlong.stores.settings import settings
 
 WISHES = frozenset({"compact", "consolidate"})
 """What our `request` may ask for."""
-_at_it: dict[tuple[Any, ...], list[str]] = {}
-"""Which task of a surrounding graph goes on with a history of ours now, once for each call."""
+At = tuple[str | None, str]
+_at_it: dict[tuple[Any, ...], list[At]] = {}
+"""Which step and task around us goes on with a history of ours now, once for each call."""
+LOOK_SECONDS = 0.02
+"""Between two looks whether another run has let go of a history."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,31 +175,54 @@ async def held_by(agent: Pregel[Any, Any, Any, Any], config: RunnableConfig) -> 
 async def undivided(caller: Caller) -> AsyncGenerator[None]:
     """Refuse a second task that would go on with a history of ours while a first one does.
 
+    A task of another run waits: that may be one which was left early, and is about to end.
+
     Raises:
-        InvalidInputError: another task of the surrounding graph is at it.
+        InvalidInputError: another task of the surrounding graph's step is at it.
+        ThreadBusyError: another run is at it for too long.
     """
-    given = caller.config.get("configurable", {})
-    task = str(given.get("checkpoint_ns", ""))
-    path = path_in(caller.config)
-    key = (id(caller.saver), given.get("thread_id"), path)
     if not caller.is_inside or caller.saver is None:
         yield
         return
+    given = caller.config.get("configurable", {})
+    key = (id(caller.saver), given.get("thread_id"), path_in(caller.config))
+    own = (step_around(caller.config), str(given.get("checkpoint_ns", "")))
+    await _free(key, own)
     at_it = _at_it.setdefault(key, [])
-    if any(one != task for one in at_it):
-        msg = (
-            f"expected one call at a time of the agent in `{path}`, which keeps one history in "
-            f"thread {given.get('thread_id')!r}; got two. For workers side by side (`Send`), "
-            "compile it with `checkpointer=False`: then each call stands by itself."
-        )
-        raise InvalidInputError(msg)
-    at_it.append(task)
+    at_it.append(own)
     try:
         yield
     finally:
-        at_it.remove(task)
+        at_it.remove(own)
         if not at_it:
             _at_it.pop(key, None)
+
+
+async def _free(key: tuple[Any, ...], own: At) -> None:
+    """Wait until no other run goes on with the history; refuse a neighbour of the same step."""
+    _, thread_id, path = key
+    seconds = settings().thread_wait_seconds
+    try:
+        async with asyncio.timeout(seconds):
+            while others := [step for step, task in _at_it.get(key, ()) if task != own[1]]:
+                if own[0] in others:
+                    raise InvalidInputError(_two_at_once(thread_id, path))
+                await asyncio.sleep(LOOK_SECONDS)
+    except TimeoutError as error:
+        msg = (
+            f"`thread_id`: expected {thread_id!r} to be free within {seconds:g} s; another run "
+            f"still goes on with the history of the agent in `{path}`. Wait until that one ends, "
+            "or cancel it; EVERLONG_THREAD_WAIT_SECONDS is how long a run waits."
+        )
+        raise ThreadBusyError(msg) from error
+
+
+def _two_at_once(thread_id: Any, path: str) -> str:
+    return (
+        f"expected one call at a time of the agent in `{path}`, which keeps one history in "
+        f"thread {thread_id!r}; got two. For workers side by side (`Send`), "
+        "compile it with `checkpointer=False`: then each call stands by itself."
+    )
 
 
 def once_each(pause: GraphInterrupt) -> tuple[Interrupt, ...]:

@@ -16,9 +16,11 @@ from everlong.graph.agent import Clock, utc_now
 from everlong.graph.callers import checked
 from everlong.graph.exchange import fields_in
 from everlong.graph.foreign import KEPT, SMALL
+from everlong.graph.ownership import refuse_stranger
 from everlong.nodes.context import Context, context_within, user_of
 from everlong.nodes.eviction import moved, spilled
 from everlong.nodes.guidance import READ_STORED
+from everlong.nodes.internals import value_in
 from everlong.nodes.oversize import waits
 from everlong.nodes.pruning import EVICTED
 from everlong.nodes.reading_tools import read_file
@@ -99,20 +101,32 @@ def eviction_wrapper(
     async def wrap(request: ToolCallRequest, execute: Execute) -> Outcome:
         given = cast("ToolRuntime[Any, Any]", request.runtime)
         runtime = ours_in(given, defaults, messages_key, clock)
-        return await small(runtime, await execute(request), reader=reader)
+        outcome = await execute(request)
+        return await small(runtime, outcome, reader=reader, messages_key=messages_key)
 
     return wrap
 
 
-async def small(runtime: ToolRuntime[Context, Any], outcome: Outcome, *, reader: str) -> Outcome:
+async def small(
+    runtime: ToolRuntime[Context, Any],
+    outcome: Outcome,
+    *,
+    reader: str,
+    messages_key: str = "messages",
+) -> Outcome:
     """Return what came of a call, with a preview in the place of a text that is too long."""
+    several: Any = outcome  # a tool may return a list, of which the wrapper's type does not know
+    if isinstance(several, list):
+        each = cast("list[Outcome]", several)
+        done = [await small(runtime, o, reader=reader, messages_key=messages_key) for o in each]
+        return cast("Outcome", done)
     if isinstance(outcome, Command):
         update: Any = outcome.update
-        if not isinstance(update, dict) or "messages" not in update:
+        if not isinstance(update, dict) or messages_key not in update:
             return outcome
-        given = convert_to_messages(cast("list[Any]", update["messages"]))
+        given = convert_to_messages(cast("list[Any]", update[messages_key]))
         changed = [await _small(runtime, one, reader) for one in given]
-        return replace(outcome, update=update | {"messages": changed})
+        return replace(outcome, update=update | {messages_key: changed})
     return await _small(runtime, outcome, reader)
 
 
@@ -161,11 +175,22 @@ def ours_in(
     """Return a tool's runtime in a foreign graph as our tools know theirs.
 
     Raises:
-        InvalidInputError: a setting in the run's context is out of range.
+        InvalidInputError: a setting in the run's context is out of range, or another user's thread.
     """
     values = fields_in(runtime.state, (KEPT, messages_key))
     kept: Mapping[str, Any] = values.get(KEPT) or {}
     state: dict[str, Any] = {name: kept[name] for name in SMALL if name in kept}
     state["messages"] = values.get(messages_key) or []
     state["call"] = {"instant": now_of(clock)} | state.get("call", {})
-    return replace(runtime, state=state, context=context_within(runtime.context, defaults))
+    ours = replace(runtime, state=state, context=context_within(runtime.context, defaults))
+    _refuse_resumed(ours, kept or value_in(runtime.config, KEPT) or {})
+    return ours
+
+
+def _refuse_resumed(runtime: ToolRuntime[Context, Any], kept: Mapping[str, Any]) -> None:
+    """Refuse a call in another user's run: who resumes it may be another than who began it.
+
+    `kept` is of the graph itself, since its nodes see no channel that its state class lacks.
+    """
+    if owner := kept.get("owner"):
+        refuse_stranger(user_of(runtime), thread_of(runtime), owner)

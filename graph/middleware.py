@@ -5,9 +5,10 @@
     )
     await agent.ainvoke({"messages": [...]}, config, context={"user_id": "u1"})
 
-Put it first, so that it is around the others. Around each model call it does what our own graph
-does between two of them: evict, compact, ask, and on a refusal compact and ask again. After a run
-it keeps what that has brought, and writes the history as the model has seen it.
+Put it first, so that it is around the others, but after one that falls back on another model, which
+would else catch an overflow before it. Around each model call it does what our own graph does
+between two of them: evict, compact, ask, and on a refusal compact and ask again. After a run it
+keeps what that has brought, and writes the history as the model has seen it.
 """
 
 import time

@@ -21,7 +21,7 @@ from langgraph.pregel import Pregel
 from langgraph.runtime import Runtime
 
 from everlong.graph.agent import Clock, utc_now
-from everlong.graph.callers import checked, held_by, own_input
+from everlong.graph.callers import Caller, checked, held_by, own_input, undivided
 from everlong.graph.exchange import MESSAGES, brought, new_from_parent
 from everlong.graph.foreign import KEPT, OVERFLOW, Work, reads, refuse_unmerged, work_on
 from everlong.graph.foreign_tools import Carried, Tools, eviction_wrapper, tools_of
@@ -36,6 +36,7 @@ from everlong.graph.steps import (
     told,
 )
 from everlong.nodes.context import Context, context_within
+from everlong.nodes.internals import saver_in
 from everlong.nodes.overflow import overflow_in
 from everlong.nodes.toolbox import Toolbox
 
@@ -115,11 +116,14 @@ def as_node(agent: Pregel[Any, Any, Any, Any]) -> Callable[..., Awaitable[dict[s
 
     async def node(state: Any, config: RunnableConfig) -> dict[str, Any]:
         given = own_input(state, config)
-        values: Mapping[str, Any] = await held_by(agent, config) if agent.checkpointer else {}
-        ours: Mapping[str, Any] = values.get(KEPT) or {}
-        kept = {MESSAGES: values.get(MESSAGES, ()), "call": ours.get("call")}
-        new = new_from_parent(given, kept)
-        return brought(await agent.ainvoke(new), given)
+        saver = saver_in(config) if agent.checkpointer is True else None
+        caller = Caller(config=config, runtime=Runtime(), saver=saver, is_inside=True)
+        async with undivided(caller):
+            values: Mapping[str, Any] = await held_by(agent, config) if agent.checkpointer else {}
+            ours: Mapping[str, Any] = values.get(KEPT) or {}
+            kept = {MESSAGES: values.get(MESSAGES, ()), "call": ours.get("call")}
+            new = new_from_parent(given, kept)
+            return brought(await agent.ainvoke(new), given)
 
     return node
 

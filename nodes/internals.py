@@ -10,6 +10,7 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langgraph._internal._config import ensure_config
 from langgraph._internal._constants import (
+    CONFIG_KEY_CHECKPOINT_MAP,
     CONFIG_KEY_CHECKPOINTER,
     CONFIG_KEY_DURABILITY,
     CONFIG_KEY_READ,
@@ -64,6 +65,11 @@ def path_in(config: RunnableConfig) -> str:
     """Return the names of the nodes that a run is inside of, from the outermost on."""
     inside = str(config.get("configurable", {}).get("checkpoint_ns", ""))
     return "|".join(part.partition(":")[0] for part in inside.split("|"))
+
+
+def step_around(config: RunnableConfig) -> str | None:
+    """Return the checkpoint that the outermost graph's step is from: one for all its tasks."""
+    return config.get("configurable", {}).get(CONFIG_KEY_CHECKPOINT_MAP, {}).get("")
 
 
 def replayed_before(config: RunnableConfig) -> str | None:

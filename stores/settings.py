@@ -151,7 +151,7 @@ class Settings(BaseSettings):
     thread_wait_seconds: PositiveFloat = Field(
         default=600.0,
         description="Longest wait for another run of the same thread, on a server that starts "
-        "several at once.",
+        "several at once; and of the same agent inside another graph.",
     )
     auth: AuthSettings = Field(
         default_factory=AuthSettings, description="Whose bearer tokens a server accepts."

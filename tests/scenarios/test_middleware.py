@@ -1,12 +1,13 @@
 """Our middleware in langchain's `create_agent`: compaction and eviction."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import SummarizationMiddleware
-from langchain_core.messages import SystemMessage
-from langchain_core.tools import tool
+from langchain_core.messages import SystemMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
+from langgraph.types import Command
 
 from everlong.graph.middleware import EverlongMiddleware
 from everlong.nodes.errors import InvalidInputError, MissingUserError
@@ -162,6 +163,20 @@ async def test_no_checkpoint_holds_a_result_that_is_too_long_and_it_is_read_back
     async for one in graph.aget_state_history(thread()):
         assert all(len(m.text) < 30_000 for m in one.values.get("messages", []))
     assert "stored under the path" in model.requests[0][0].text
+
+
+@tool
+def prices_twice(tool_call_id: Annotated[str, InjectedToolCallId]) -> Any:
+    """Return the whole price list, and an update beside it."""
+    return [ToolMessage(PRICES, tool_call_id=tool_call_id), Command(update={})]
+
+
+async def test_of_several_outcomes_of_one_call_none_is_too_long_in_a_checkpoint(agent):
+    graph = agent(ScriptedModel(script=[calling(("prices_twice", {})), "read"]), [prices_twice])
+    await graph.ainvoke(user("the prices?"), thread(), context=KIM)
+    async for one in graph.aget_state_history(thread()):
+        assert all(len(m.text) < 30_000 for m in one.values.get("messages", []))
+    assert texts((await graph.aget_state(thread())).values["messages"])[-1] == "read"
 
 
 async def test_results_of_an_imported_history_are_moved_too(agent, backend):

@@ -11,16 +11,18 @@ from langchain.agents.middleware import (
     hook_config,
 )
 from langchain.agents.middleware.types import AgentMiddleware
+from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import Command
+from langgraph.types import Command, Send
 from pydantic import BaseModel
 
 from conftest import Backend
 from everlong.graph.middleware import EverlongMiddleware
 from everlong.graph.parts import as_node
+from everlong.nodes.errors import InvalidInputError
 from everlong.stores import transcripts
 from foreign_graph import COMPACTING, KIM, SUMMARY, says, texts, thread, user
 from invariants import check_pairs, check_summary
@@ -63,6 +65,35 @@ async def test_an_approval_by_middleware_pauses_and_goes_on(backend):
     assert texts(after["messages"])[-2:] == ["sent to ops@example.test", "done"]
     await graph.ainvoke(user("bye"), thread(), context=KIM)
     check_pairs(model.requests[-1])
+
+
+async def test_who_resumes_anothers_paused_run_is_refused_before_any_tool_runs(backend):
+    sent: list[str] = []
+
+    def send_all(to: str) -> str:
+        """Send all mails."""
+        sent.append(to)
+        return "kim's mail\n" * 12_000
+
+    calls = calling(("send_all", {"to": "kim"}), ("memory_save", {"content": "The PIN is 4711"}))
+    graph = create_agent(
+        ScriptedModel(script=[calls, "done", "NO_REPLY"]),
+        [send_all],
+        middleware=[
+            ours({"memory": {"consolidate": "on_request"}}),
+            HumanInTheLoopMiddleware(interrupt_on={"send_all": True}),
+        ],
+        checkpointer=backend.saver,
+        store=backend.store,
+    )
+    await graph.ainvoke(user("mail them"), thread(), context=KIM)
+    resume = Command(resume={"decisions": [{"type": "approve"}]})
+    with pytest.raises(InvalidInputError, match="not a thread of 'eve'"):
+        await graph.ainvoke(resume, thread(), context={"user_id": "eve"})
+    assert sent == []
+    assert not [one for one in await backend.store.alist_namespaces() if "eve" in one]
+    after = await graph.ainvoke(resume, thread(), context=KIM)  # hers still is
+    assert (sent, after["messages"][-1].text) == (["kim"], "done")
 
 
 class Answer(BaseModel):
@@ -137,6 +168,26 @@ async def test_limits_fallbacks_and_retries_of_theirs_work_as_before(backend):
     assert texts(after["messages"]) == ["one", "2 heard"]
 
 
+async def test_after_a_fallback_it_answers_an_overflow_before_the_other_model_is_asked(backend):
+    def limited(messages):
+        if len(messages) > 7 and not asks_for_summary(messages):
+            return ContextOverflowError("maximum context length is 4000 tokens")
+        return says(messages)
+
+    spare = ScriptedModel(script=[])
+    compaction = {"trigger_messages": 0, "keep_messages": 2, "flush_before": False}
+    graph = create_agent(
+        ScriptedModel(script=limited),
+        middleware=[ModelFallbackMiddleware(spare), ours(ROOMY | {"compaction": compaction})],
+        checkpointer=backend.saver,
+        store=backend.store,
+    )
+    for text in ("one", "two", "three", "four " * 40):
+        after = await graph.ainvoke(user(text), thread(), context=KIM)
+    check_summary(after["messages"])
+    assert spare.requests == []
+
+
 async def test_a_run_that_ends_without_asking_keeps_what_was_said_for_the_next(backend):
     class Ending(AgentMiddleware):
         """Ends some runs before the model is asked."""
@@ -183,6 +234,25 @@ async def test_as_a_node_it_has_its_own_history_and_the_parents_stays(backend):
     assert max(len(one) for one in model.requests if not asks_for_summary(one)) <= 6
     archived = await transcripts.read(backend.store, "kim", "t1|agent")
     assert [entry.text for entry in archived] == texts(after)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_two_at_once_as_a_node_are_refused_where_it_keeps_a_history(backend, keeps):
+    agent = create_agent(ScriptedModel(script=says), middleware=[ours()], checkpointer=keeps)
+    graph = (
+        StateGraph(MessagesState, context_schema=dict)
+        .add_node("agent", as_node(agent))
+        .add_conditional_edges(
+            START, lambda _: [Send("agent", user(text)) for text in ("a", "b")], ["agent"]
+        )
+        .compile(checkpointer=backend.saver, store=backend.store)
+    )
+    if keeps:
+        with pytest.raises(InvalidInputError, match="checkpointer=False"):
+            await graph.ainvoke(user("go"), thread(), context=KIM)
+    else:
+        after = await graph.ainvoke(user("go"), thread(), context=KIM)
+        assert texts(after["messages"]) == ["go", "2 heard", "2 heard"]
 
 
 async def test_as_a_plain_node_no_summary_of_it_gets_into_the_parents_history(backend):

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
@@ -142,6 +143,24 @@ async def test_a_result_that_is_too_long_moves_and_is_read_back(backend, by_wrap
     assert (max(sizes) < 30_000) is by_wrapper  # a node is too late for the first checkpoint
 
 
+@tool("prices")
+def as_update(tool_call_id: Annotated[str, InjectedToolCallId]) -> Any:
+    """Return the whole price list as an update of the state."""
+    return Command(update={"history": [ToolMessage(PRICES, tool_call_id=tool_call_id)]})
+
+
+async def test_a_result_in_an_update_moves_whatever_the_channels_name(backend):
+    wrapper = eviction_wrapper({"memory": {"enabled": False}}, messages_key="history")
+    node = ToolNode([as_update], messages_key="history", awrap_tool_call=wrapper)
+    model = ScriptedModel(script=[calling(("prices", {})), "read"])
+    graph = foreign(
+        backend, model, schema=AsHistory, key="history", tools=[as_update], tool_node=node
+    )
+    await graph.ainvoke(user("the prices?", "history"), thread(), context=KIM)
+    async for one in graph.aget_state_history(thread()):
+        assert all(len(message.text) < 30_000 for message in one.values.get("history", []))
+
+
 async def test_no_inner_word_is_streamed_and_the_models_own_are(backend):
     graph = foreign(backend, ScriptedModel(script=says))
     words, events = [], []
@@ -237,6 +256,18 @@ async def test_another_users_thread_is_refused(backend):
     with pytest.raises(InvalidInputError, match="expected a thread of 'eve'"):
         await graph.ainvoke(user("what was said?"), thread(), context={"user_id": "eve"})
     assert len(model.requests) == 1
+
+
+async def test_who_resumes_anothers_paused_run_saves_nothing(backend):
+    script = [calling(("memory_save", {"content": "The PIN is 4711"}))]
+    node = ToolNode(tools_of())
+    graph = foreign(
+        backend, ScriptedModel(script=script), tools=tools_of(), tool_node=node, memory={}
+    )
+    await graph.ainvoke(user("save it"), thread(), context=KIM, interrupt_before=["tools"])
+    with pytest.raises(InvalidInputError, match="not a thread of 'eve'"):
+        await graph.ainvoke(None, thread(), context={"user_id": "eve"})
+    assert await ledger.entries(backend.store, "eve") == []
 
 
 class Added(TypedDict):

@@ -1,5 +1,6 @@
 """The agent under parents of every kind: their states, their savers, their loops and branches."""
 
+import asyncio
 import operator
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -13,7 +14,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from everlong.graph.agent import build
-from everlong.nodes.errors import InvalidInputError, MissingUserError
+from everlong.nodes.errors import InvalidInputError, MissingUserError, ThreadBusyError
+from everlong.stores.settings import settings
 from foreign_graph import texts
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
@@ -209,6 +211,36 @@ async def test_two_at_once_with_one_history_are_refused_with_what_to_do(backend)
     )
     after = await alone.ainvoke(user("one"), THREAD, context=context())  # nothing is held for ever
     assert after["messages"][-1].text == "You said: one"
+
+
+@pytest.fixture
+def waiting_briefly(monkeypatch):
+    monkeypatch.setenv("EVERLONG_THREAD_WAIT_SECONDS", "0.3")
+    settings.cache_clear()
+    yield
+    monkeypatch.undo()
+    settings.cache_clear()
+
+
+@pytest.mark.usefixtures("waiting_briefly")
+async def test_another_run_waits_for_one_that_was_left_and_says_so_where_it_takes_long(backend):
+    graph = (
+        under().add_edge(START, "everlong").compile(checkpointer=backend.saver, store=backend.store)
+    )
+    model = ScriptedModel(script=[1.5, "late", "here", "there"])
+    given: Any = context(model=model)
+    running = asyncio.create_task(graph.ainvoke(user("one"), THREAD, context=given))
+    while not model.requests:  # noqa: ASYNC110 - of a run that is to hang
+        await asyncio.sleep(0.02)
+    with pytest.raises(ThreadBusyError, match=r"'t1' to be free within 0.3 s.*`everlong`"):
+        await graph.ainvoke(user("two"), THREAD, context=given)
+    await running
+    async for _ in graph.astream(
+        user("three"), THREAD, context=given, stream_mode="messages", subgraphs=True
+    ):
+        break
+    after = await graph.ainvoke(user("four"), THREAD, context=given)
+    assert after["messages"][-1].text in {"here", "there"}
 
 
 async def test_two_in_one_node_have_a_history_each(backend):

@@ -193,7 +193,7 @@ def hand_over(
     return Command(goto="support", graph=Command.PARENT, update=new)
 
 
-async def test_one_hands_over_to_the_other_and_goes_on_later(under_one_parent):
+async def test_one_hands_over_to_the_other_and_goes_on_later(under_one_parent, backend):
     script = [calling(("hand_over", {})), "welcome back"]
     sales, seller = agent("sales", script, tools=[hand_over])
     support, helper = agent("support")
@@ -202,7 +202,9 @@ async def test_one_hands_over_to_the_other_and_goes_on_later(under_one_parent):
     whole = ["sales: help", "", "handed over", "support heard 3"]
     assert [m.text for m in after["messages"]] == whole
     check_pairs(helper.requests[-1])
+    assert await archived(backend.store, "sales") == []
     after = await graph.ainvoke(user("sales: hello again"), THREAD, context=KIM)
     assert [m.text for m in seller.requests[-1][1:]] == [*whole, "sales: hello again"]
     check_pairs(seller.requests[-1])
     assert after["messages"][-1].text == "welcome back"
+    assert {"sales: help", "sales: hello again"} <= set(await archived(backend.store, "sales"))
