@@ -99,24 +99,26 @@ def no_half_state(call: Observed) -> None:
 def bounded_inner_calls(call: Observed) -> None:
     """5: after an attempt that came to nothing no model is asked but on overflow; flushes are few.
 
-    What has outgrown the window since then gives way to a digest; where there was nothing to
-    replace, no model was asked, and one may be for what came since.
+    What has outgrown the window since then is compacted, by a digest where a model was asked in
+    vain; where there was nothing to replace, none was asked, and one may be for what came since.
     """
     attempts = 0
-    may_try = True
+    in_vain = False
+    is_settled = False
     may_ask = True
     overflows = 0
     for event in call.events:
         if event.get("type") == "compaction.started":
             attempts += 1
             overflows += event.get("trigger") == "overflow"
-            may_ask = may_try or event.get("trigger") == "overflow"
+            has_grown = not is_settled or event.get("trigger") == "tokens"
+            may_ask = event.get("trigger") == "overflow" or (has_grown and not in_vain)
             assert overflows <= 1, "one overflow in a call; got a second compaction for one"
         elif event.get("type") == "compaction.finished":
             assert may_ask or not event.get("requests"), "a summariser asked after a failed attempt"
-            if event.get("outcome") != "nothing to replace":  # then no model was asked in vain
-                came = event.get("outcome") in ("done", "shortened")
-                may_try = came and not event.get("settled")
+            if event.get("outcome") != "nothing to replace":
+                is_settled = bool(event.get("settled"))
+                in_vain = event.get("outcome") in ("failed", "refused")
     for kind, most in (("summary", MOST_REQUESTS * attempts), ("flush", 1 + attempts)):
         sent = Counter(tuple(each.text for each in one.request) for one in call.of_kind(kind))
         assert len(sent) <= most, f"at most {most} requests for a {kind}; got {len(sent)}"
