@@ -145,8 +145,9 @@ class GuardedGraph(CompiledStateGraph[State, Context, Input, Output]):
             InvalidInputError: more would be pinned than may be, or the thread made another's.
             ThreadBusyError: a run holds the thread for too long.
         """
-        async with alone(self.checkpointer, thread_of(merge_configs(self.config, config))):
-            await refuse_gone(cast("object", self.checkpointer), merge_configs(self.config, config))
+        full = merge_configs(self.config, config)
+        async with alone(self.checkpointer, thread_of(full)):
+            await refuse_gone(cast("object", self.checkpointer), full)
             snapshot = await self.aget_state(config)
             settings = snapshot.values.get("call", {}).get("settings", {})
             for update in (update for step in supersteps for update in step):

@@ -19,7 +19,14 @@ from everlong.nodes import budget
 from everlong.nodes.context import Context
 from everlong.stores.postgres import open_stores
 
-pytest_plugins = ["fix_postgres", "fix_openai", "fix_server", "fix_settings", "fix_users"]
+pytest_plugins = [
+    "fix_postgres",
+    "fix_openai",
+    "fix_server",
+    "fix_settings",
+    "fix_users",
+    "fix_sweeping",
+]
 
 hypothesis_settings.register_profile(
     "everlong",

@@ -5,11 +5,9 @@ import logging
 from contextlib import asynccontextmanager
 
 import psycopg
-import pytest
 from langchain_core.messages import AIMessage
 from langgraph.types import Command, interrupt
 
-from calendar_clock import Calendar, broom
 from everlong.graph import sweeping, upkeep
 from everlong.graph.runtime import open_agent
 from everlong.graph.sweeping import Swept, sweep_checkpoints, sweep_user
@@ -17,23 +15,12 @@ from everlong.graph.upkeep import Upkeep
 from everlong.graph.worker import hands_on, work_on
 from everlong.nodes.context import Context
 from everlong.stores import compactions, files, transcripts
-from everlong.stores.postgres import open_stores
 from everlong.stores.states import states_of
+from fix_sweeping import broom
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
 THREAD = {"configurable": {"thread_id": "t1"}}
 SMALL = {"trigger_messages": 6, "keep_messages": 2, "flush_before": False}
-
-
-@pytest.fixture
-def calendar():
-    return Calendar()
-
-
-@pytest.fixture
-async def stores(dsn):
-    async with open_stores(dsn, pool_size=4) as opened:
-        yield opened
 
 
 def script(messages):

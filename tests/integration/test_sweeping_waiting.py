@@ -7,28 +7,16 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
-from calendar_clock import Calendar, broom
 from everlong.graph.agent import build
 from everlong.graph.runtime import open_agent
 from everlong.graph.sweeping import Swept, sweep_checkpoints, sweep_user
 from everlong.nodes.context import Context
 from everlong.stores import compactions, files, transcripts
-from everlong.stores.postgres import open_stores
+from fix_sweeping import broom
 from scripted_model import ScriptedModel, asks_for_summary, calling
 
 THREAD = {"configurable": {"thread_id": "t1"}}
 EARLY = {"trigger_messages": 6, "keep_messages": 2, "flush_before": False}
-
-
-@pytest.fixture
-def calendar():
-    return Calendar()
-
-
-@pytest.fixture
-async def stores(dsn):
-    async with open_stores(dsn, pool_size=4) as opened:
-        yield opened
 
 
 def look(where: str) -> str:

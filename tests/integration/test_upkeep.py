@@ -2,9 +2,6 @@
 
 import asyncio
 
-import pytest
-
-from calendar_clock import Calendar, broom
 from everlong.graph import cli_forgetting, upkeep
 from everlong.graph.runtime import open_agent
 from everlong.graph.upkeep import Upkeep
@@ -12,24 +9,13 @@ from everlong.graph.worker import hands_on, work_on
 from everlong.nodes.context import Context
 from everlong.nodes.working import now_of
 from everlong.stores import erasure, work
-from everlong.stores.postgres import open_stores
 from everlong.stores.traces import traces
 from everlong.stores.users import SWEEP
 from everlong.stores.work import Work
+from fix_sweeping import broom
 from scripted_model import ScriptedModel
 
 AT = "2026-06-30T12:00:00Z"
-
-
-@pytest.fixture
-def calendar():
-    return Calendar()
-
-
-@pytest.fixture
-async def stores(dsn):
-    async with open_stores(dsn, pool_size=4) as opened:
-        yield opened
 
 
 async def say_hello(dsn, *users, **settings):

@@ -72,17 +72,19 @@ def under(schema=MessagesState, agent=None):
     return builder
 
 
+def alone_under(schema, backend):
+    """Return a parent that has no node but our agent."""
+    graph = under(schema).add_edge(START, "everlong")
+    return graph.compile(checkpointer=backend.saver, store=backend.store)
+
+
 async def own(graph):
     return texts((await graph.aget_state(OWN)).values["messages"])
 
 
 @pytest.mark.parametrize("schema", [MessagesState, AsDataclass, AsModel])
 async def test_whatever_the_state_class_each_message_is_once_in_both(backend, schema):
-    graph = (
-        under(schema)
-        .add_edge(START, "everlong")
-        .compile(checkpointer=backend.saver, store=backend.store)
-    )
+    graph = alone_under(schema, backend)
     after: Any = {}
     for text in SAID:
         after = await graph.ainvoke(user(text), THREAD, context=context())
@@ -92,11 +94,7 @@ async def test_whatever_the_state_class_each_message_is_once_in_both(backend, sc
 
 @pytest.mark.parametrize("is_dict", [True, False])
 async def test_with_a_reducer_that_gives_no_ids_each_message_is_once_too(backend, is_dict):
-    graph = (
-        under(Added)
-        .add_edge(START, "everlong")
-        .compile(checkpointer=backend.saver, store=backend.store)
-    )
+    graph = alone_under(Added, backend)
     after: Any = {}
     for text in ("one", "two", "two", "three"):
         given = user(text) if is_dict else {"messages": [HumanMessage(text)]}
@@ -107,11 +105,7 @@ async def test_with_a_reducer_that_gives_no_ids_each_message_is_once_too(backend
 
 
 async def test_a_channel_without_reducer_holds_what_the_call_brought(backend):
-    graph = (
-        under(Replaced)
-        .add_edge(START, "everlong")
-        .compile(checkpointer=backend.saver, store=backend.store)
-    )
+    graph = alone_under(Replaced, backend)
     after: Any = {}
     for text in SAID:
         after = await graph.ainvoke(user(text), THREAD, context=context())
